@@ -184,7 +184,7 @@ def _live(names: list[str], options: CommonOptions) -> list[Explanation]:
     from injector.cli.live_pods import live_pods
     from injector.cli.live_setup import entries_of_paths, event_notes, live_fleet, live_sources, webhook_notes
     from injector.cli.manifest_objects import metadata_of
-    from injector.cluster.rollout.lease_brake import rest_notes
+    from injector.cli.repair_lease import rest_notes
     from injector.pods.context import Namespace
     from injector.pods.workloads import pod_template
 

@@ -122,8 +122,10 @@ def gather(options: CommonOptions | None = None, *, only: Sequence[str] | None =
 
 def too_old(version: tuple[int, int]) -> tuple[str, ...]:
     """A warning of a version of Kubernetes with which the injector does not work; empty for the others."""
+    if version >= OLDEST:
+        return ()
     text, oldest = ("{}.{}".format(*pair) for pair in (version, OLDEST))
-    return (f"--kubernetes-version {text}: the injector needs Kubernetes {oldest} or newer",) * (version < OLDEST)
+    return (f"--kubernetes-version {text}: the injector needs Kubernetes {oldest} or newer",)
 
 
 def refused_team_templates(

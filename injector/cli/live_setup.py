@@ -11,10 +11,10 @@ from urllib.parse import urlsplit
 
 from injector.cli.fleet import ChangeTimes, Fleet, Row, pods_of
 from injector.cli.injection_sources import Sources, TeamTemplatesOf, refused_team_templates
+from injector.cli.repair_lease import rest_notes
 from injector.cli.team_templates import LiveTeamTemplates
 from injector.cluster.blocking_client import BlockingClient, ClusterError
 from injector.cluster.installation import INSTALLATION, is_paused, service_namespaces, words_of_pause
-from injector.cluster.rollout.lease_brake import rest_notes
 from injector.cluster.rollout.pod_states import namespace_change
 from injector.cluster.template_maps import last_change
 from injector.errors import TemplateError

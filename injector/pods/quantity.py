@@ -229,8 +229,11 @@ def qos_class(spec: Object) -> str:
 
 def _cpu_and_memory(resources: Object, side: str) -> dict[str, Decimal]:
     """The amounts that a class goes by: those above zero."""
-    amounts = {name: parse_quantity(value) for name, value in _quantities(resources, side).items()}
-    return {name: amount for name, amount in amounts.items() if name in ("cpu", "memory") and amount > 0}
+    amounts = {}
+    for name in ("cpu", "memory"):
+        with suppress(ValueError):  # what is no quantity, or not there
+            amounts[name] = parse_quantity(mapping_at(resources, side).get(name))
+    return {name: amount for name, amount in amounts.items() if amount > 0}
 
 
 def _quantities(resources: Object, side: str) -> dict[str, str]:

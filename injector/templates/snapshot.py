@@ -40,7 +40,6 @@ class Trial(Protocol):
         self, sources: Mapping[str, Files], origins: Mapping[str, str], warnings: list[Diagnostic] | None = None, /
     ) -> Mapping[str, TemplateError]:
         """Try them."""
-        raise NotImplementedError
 
 
 class Catalog:

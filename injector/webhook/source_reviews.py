@@ -87,7 +87,7 @@ class SourceReviews:
         own = self._snapshots.own_namespace in ("", review.request.namespace)
         try:
             findings = await (self._findings(new, old, seconds) if own else self._findings_of_team(new, old, seconds))
-        except OSError:  # TimeoutError is one
+        except TimeoutError:
             findings = _Findings(related=(_NOT_TRIED,))
         except Exception as error:
             self._logger.error("source-review-failed", error=type(error).__name__, where=where_it_failed(error))

@@ -224,7 +224,7 @@ class TeamTemplates:
         if key not in self._waiting:
             of_namespace = sum(other.namespace == namespace for other in self._waiting.values())
             if of_namespace >= most or len(self._waiting) >= _WAITING:
-                raise OSError("too many templates wait for their trial")
+                raise TimeoutError("too many templates wait for their trial")
             self._waiting[key] = _Waiting(
                 namespace, files, f"configmap/{name}", asyncio.get_running_loop().create_future()
             )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from injector.cli.checks.check_context import CheckContext, CheckVerdicts, Section, good, warning
-from injector.cluster.rollout.lease_brake import RESTING_KEY, STOPPED_KEY, lease_of, rests_on
+from injector.cli.repair_lease import lease_of, rests_on
+from injector.cluster.rollout.lease_brake import RESTING_KEY, STOPPED_KEY
 from injector.pods.context import Object, mapping_at
 
 #: How long ago a holder may have renewed the Lease: much longer than a Lease lasts, as clocks differ.

@@ -1,16 +1,14 @@
-"""The brake of `repair`, as annotations of its Lease: whoever leads knows it, and commands tell people."""
+"""The brake of `repair`, as annotations of its Lease: whoever leads knows it, and people see it."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Callable
 from typing import Final
 
 import structlog
 
 from injector.cluster.api_error import ApiError, own_result
-from injector.cluster.blocking_client import BlockingClient, ClusterError
 from injector.cluster.client import Client
 from injector.cluster.events import About, Events
 from injector.cluster.rollout.marked_workload import unavailable
@@ -21,7 +19,6 @@ from injector.cluster.rollout.steps import BARE_SUCCESSOR, created
 from injector.diagnostics import Diagnostic
 from injector.pods.context import Namespace, Object, filled, mapping_at
 from injector.pods.workloads import API_VERSIONS
-from injector.settings import Settings
 
 _log = structlog.get_logger(__name__)
 
@@ -135,24 +132,3 @@ async def object_of(client: Client, affected: AffectedWorkload) -> tuple[str, Ob
         if error.is_of_server:
             raise
         return "", {"metadata": {}}
-
-
-def rest_notes(live: BlockingClient, settings: Settings, injector_namespace: str, space: str) -> Iterator[str]:
-    """Why no pods are replaced in a namespace, or in any (""), as far as one may read the Lease."""
-    with suppress(ClusterError):
-        if settings.repair.mode != "off" and injector_namespace:
-            yield from rests_on(lease_of(live, settings, injector_namespace), space)
-
-
-def lease_of(live: BlockingClient, settings: Settings, namespace: str) -> Object:
-    """The Lease of `repair`, an empty one where there is none. Raises ClusterError."""
-    path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{settings.repair.lease}"
-    return live.found(path) or {"metadata": {}}
-
-
-def rests_on(lease: Object, space: str = "") -> Iterator[str]:
-    """In which namespaces a Lease says that `repair` rests; of one of them, or of all ("")."""
-    for name, rest in read_brake(mapping_at(lease["metadata"], "annotations").get(RESTING_KEY)).rests.items():
-        if space in ("", name):
-            workload = rest.of(name).name
-            yield f"repair replaces no pods of namespace {name} until {rest.until}: {workload}: {rest.message}"
