@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from injector.cli.rollout import rollout
-from injector.cluster.rollout import repair, rollout_marks, rollouts
+from injector.cluster.rollout import repair, rollouts
 from injector.cluster.rollout.lease_brake import STOPPED_KEY
 from injector.settings import RepairSettings
 from tests import command
@@ -123,7 +123,7 @@ def test_options_and_times_are_those_of_the_command() -> None:
     for row in table(PAGE, "option", "default", "what it limits"):
         default = known[code(row[0])[0]].default
         assert row[1] == (f"{default:g}" if default else "no pause")
-    assert f"is waited for {rollout_marks.LOST_SECONDS:g} s" in " ".join(PAGE.split())
+    assert f"in the limits for the first {rollouts._LOST_SECONDS:g} s," in " ".join(PAGE.split())
 
 
 def test_repair_is_as_the_page_says() -> None:
