@@ -17,7 +17,7 @@ from injector.pods.decision import Decision
 from injector.pods.delivery import GeneratedConfigMap, by_annotation, config_map
 from injector.pods.fields import CONTAINER_LISTS
 from injector.pods.fitting import check_volumes, volumes_of
-from injector.pods.merge import merge
+from injector.pods.merge import Appended, add_items, merge
 from injector.pods.overlay import name_of, with_mirrors
 from injector.pods.receipt import Receipt, make_receipt, take_off
 from injector.pods.shape import check_shape, string_map
@@ -77,6 +77,7 @@ class AppliedPod(msgspec.Struct, frozen=True):
     base: Object
     pod: Object
     applied: tuple[Applied, ...]
+    appended: Appended
     source: str
     warnings: tuple[Diagnostic, ...]
 
@@ -208,6 +209,7 @@ def receipt_of(applied_pod: AppliedPod, task: InjectionContext) -> Receipt:
         applied_pod.pod,
         task.snapshot.generation,
         templates,
+        appended=applied_pod.appended,
         versions=versions,
         parameters=parameters,
         values={a.template.name: digests for a in applied_pod.applied if (digests := a.parameters.digests(a.template))},
@@ -239,6 +241,7 @@ def _apply_with(base: Object, app: frozenset[str], task: InjectionContext) -> Ap
         workload=task.workload,
     )
     applied: list[Applied] = []
+    appended: Appended = {}
     warnings = list(choice.warnings)
     placement = Placement.of(task.native, (template.redirects for template in choice.templates))
     annotations = string_map(base, "annotations")
@@ -274,8 +277,9 @@ def _apply_with(base: Object, app: frozenset[str], task: InjectionContext) -> Ap
             check_security(merged.pod, state, task.namespace, task.snapshot.cluster)
         state, placement = merged.pod, merged.placement
         applied.append(result)
+        add_items(appended, merged.appended)
         warnings += [*parameters.warnings, *given_by(template, new_warnings), *merged.differences]
-    return AppliedPod(base, state, tuple(applied), choice.source, tuple(warnings))
+    return AppliedPod(base, state, tuple(applied), appended, choice.source, tuple(warnings))
 
 
 def given_by(template: Template, warnings: Iterable[str]) -> Iterator[Diagnostic]:

@@ -19,7 +19,7 @@ from injector.pods.delivery import file_annotation
 from injector.pods.differences import says_the_same, with_plugins_additions
 from injector.pods.fields import CONTAINER_LISTS, POD
 from injector.pods.keyed_pointers import PointerIndex, escape, in_pod, steps_to
-from injector.pods.merge import merge
+from injector.pods.merge import Appended, add_items, merge
 from injector.pods.overlay import name_of
 from injector.pods.receipt import Receipt, take_off
 from injector.pods.shape import string_map
@@ -128,6 +128,7 @@ def _differences(actual: Object, applied_pod: AppliedPod, task: InjectionContext
     app = applied_pod.app
     expected, placement = skeleton(actual, app), applied_pod.placement(task)
     replaced: list[str] = []
+    appended: Appended = {}
     defaults: list[str] = []
     for applied in applied_pod.applied:
         if applied.defaults:  # of what a template before it asks for, that one has the say
@@ -136,8 +137,10 @@ def _differences(actual: Object, applied_pod: AppliedPod, task: InjectionContext
         merged = merge(expected, applied.overlay, app=app, placement=placement, caches=task.snapshot.caches)
         expected, placement = merged.pod, merged.placement
         replaced += merged.replaced
+        add_items(appended, merged.appended)
     replaced += [f"/metadata/annotations/{escape(key)}" for key in _file_annotations(applied_pod, task.settings)]
-    return protected_differences(actual, expected, _permitted(applied_pod, task, defaults), replaced=replaced)
+    permitted = _permitted(applied_pod, task, defaults)
+    return protected_differences(actual, expected, permitted, replaced=replaced, appended=appended)
 
 
 def _permitted(applied_pod: AppliedPod, task: InjectionContext, defaults: Collection[str]) -> Permitted:
@@ -168,7 +171,7 @@ def _all_seen(pod: Object, applied_pod: AppliedPod, receipt: Receipt | None, tas
     claims = {"/".join(map(escape, ("", *steps_to(pointer)))) for pointer in receipt.claims}  # each spelled in one way
     hidden = [p for p in claims if "/".join(p.split("/")[:4]) not in compared]
     label = {key: own for key, own in receipt.label.items() if key == task.settings.status_label}
-    unmarked = take_off(pod, replace(receipt, added=(), replaced={}, label=label), task.settings)
+    unmarked = take_off(pod, replace(receipt, added=(), replaced={}, appended={}, label=label), task.settings)
     have, expected = PointerIndex(unmarked), PointerIndex(applied_pod.pod)
     as_made = (
         (value := have.at(pointer)) in (None, {}, [])

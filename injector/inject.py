@@ -227,7 +227,7 @@ def _done(
 
 def _check_kept(receipt: Receipt, task: InjectionContext) -> None:
     """Refuse an injection of which the API server would keep nothing: such a pod is not marked as injected."""
-    own = (*receipt.added, *receipt.replaced)
+    own = receipt.places
     is_lost = own and all(POD.at(steps_to(pointer)) is ANY for pointer in own)
     if is_lost and task.snapshot.cluster.version <= NEWEST:
         message = "Kubernetes has no such field, and drops it; nothing of the overlay is left"

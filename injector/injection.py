@@ -47,7 +47,7 @@ class Applied(msgspec.Struct, frozen=True):
     defaults: frozenset[str] = frozenset()
     #: Images of the template that come from a mirror, and their names there.
     mirrored: Mapping[str, str] = {}
-    tagged: bool = True  #: whether the overlay may hold a `!replace`
+    tagged: bool = True  #: whether the overlay may hold a `!replace` or `!append`
 
 
 class Injection(msgspec.Struct, frozen=True, kw_only=True):

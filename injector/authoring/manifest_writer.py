@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from injector.pods.overlay import Replace
+from injector.pods.overlay import Append, Replace
 from injector.templates.yaml_writer import LONGEST_KEY, quoted
 
 #: Words that some reader takes for a boolean, a null or a number (YAML 1.1 type repository; go-yaml; YAML 1.2 core).
@@ -70,6 +70,8 @@ def block_lines(value: Any, style: Style, indent: str = "") -> Iterator[str]:
                 head, list_step = f"{indent}:", style.mapping
             if isinstance(item, Replace):
                 head, item = f"{head} !replace", item.value
+            elif isinstance(item, Append):
+                head, item = f"{head} !append", item.fields
             if isinstance(item, dict | list) and item:
                 yield head
                 step = style.mapping if isinstance(item, dict) else list_step
@@ -126,6 +128,8 @@ def line_text(value: Any, *, flow: bool = False) -> str:
         return json.dumps(value)
     if isinstance(value, Replace):
         return f"!replace {line_text(value.value, flow=flow)}"
+    if isinstance(value, Append):
+        return f"!append {line_text(value.fields, flow=flow)}"
     return _emitted(value)[:-1]
 
 

@@ -212,7 +212,8 @@ class Explanation:
         receipt = None if self.injection is None else read_receipt(self.injection.object, self.settings)
         if receipt is None:
             return []
-        return [*receipt.added, *(f"{path} (in place of another value)" for path in receipt.replaced)]
+        behind = (f"{path} (behind what stands there)" for path in receipt.appended)
+        return [*receipt.added, *(f"{path} (in place of another value)" for path in receipt.replaced), *behind]
 
 
 def _verdict(result: Injection) -> Object:

@@ -9,6 +9,7 @@ https://kubernetes.io/docs/tasks/inject-data-application/define-interdependent-e
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from injector.budget import charge
@@ -29,6 +30,7 @@ from injector.pods.differences import (
 from injector.pods.env_order import reordered_variables
 from injector.pods.fields import CONTAINER, CONTAINER_LISTS, POD, SPEC, Field
 from injector.pods.keyed_pointers import PointerIndex, escape, in_pod, mount_path, step_of, steps_of
+from injector.pods.overlay import Item
 
 #: Where containers are.
 CONTAINERS = ("/spec/containers/", "/spec/initContainers/")
@@ -76,12 +78,17 @@ def skeleton(pod: Object, app: Collection[str]) -> Object:
 
 
 def protected_differences(
-    actual: Object, expected: Object, permitted: Permitted, *, replaced: Collection[str]
+    actual: Object,
+    expected: Object,
+    permitted: Permitted,
+    *,
+    replaced: Collection[str],
+    appended: Mapping[str, Collection[Item]] = MappingProxyType({}),
 ) -> tuple[Diagnostic, ...]:
     """What the pod lacks of its sidecars, or changes or adds in them; empty when all is well.
 
     `actual` is the pod as it is to run; `expected` the overlays merged into `skeleton(actual, app)`; `replaced` are all
-    `Merged.replaced` of those merges.
+    `Merged.replaced` of those merges, and `appended` all `Merged.appended`.
 
     - A sidecar is there and equal but for overridable fields, defaults (see `defaults`), what LimitRanges fill in and
       the service account token's mount. Native where it is expected to be, or else a plain container that the pod
@@ -89,7 +96,8 @@ def protected_differences(
     - A volume is there with the same source; in app containers variables, mounts and ports are there and equal. No
       other container mounts a private volume, except where the template says so.
     - No variable before one of the template's changes what that one refers to.
-    - The value of each `!replace` is there. Every other field is there; its value may be the pod's own.
+    - The value of each `!replace` is there, and each item of an `!append`. Every other field is there; its value may be
+      the pod's own.
     """
     insisted = frozenset(replaced)
     differences = []
@@ -100,6 +108,10 @@ def protected_differences(
         pointer, have, expected_value, strict = finding
         if is_below(pointer if have is not None else pointer.rpartition("/")[0], permitted.defaults):
             continue
+        if pointer in appended:
+            if type(have) is str and all(item.is_in(have) for item in appended[pointer]):
+                continue
+            strict = True
         other_shape = type(expected_value) in (dict, list) and type(have) is not type(expected_value)
         if strict or have is None or other_shape or is_below(pointer, insisted):
             differences.append(_difference(pointer, have, expected_value))

@@ -22,7 +22,7 @@ from injector.errors import InjectionError
 from injector.names import shown_value
 from injector.pods.context import Items, Object, mapping, mapping_at
 from injector.pods.fields import CONTAINER_LISTS, Field
-from injector.pods.keyed_pointers import escape, item_fault, mount_path, path_of, steps_of
+from injector.pods.keyed_pointers import escape, item_fault, mount_path, path_of, step_of, steps_of
 from injector.pods.quantity import parse_quantity
 from injector.reasons import Reason
 
@@ -120,6 +120,22 @@ def may_be_filled_in(field: Field, value: Any, beside: Object) -> bool:
     if field.name == "volumeMounts":
         return type(value) is list and all(is_token_mount(mount) for mount in value)
     return field.address == "ContainerPort.hostPort" and value == beside.get("containerPort")
+
+
+def united(have: Items, values: Items, field: Field) -> Items:
+    """A list that grows, with those of the values that none in it says; the same list if there are none."""
+    alike: dict[str, Items] = {}  # what says the same is the same without what Kubernetes fills in
+    for old in have:
+        alike.setdefault(step_of(without_fillings(old, field.element), field), []).append(old)
+    new = []
+    for value in values:
+        same = alike.get(step_of(without_fillings(value, field.element), field), ())
+        if not any(says_the_same(old, value, field.element) for old in same):
+            new.append(value)
+    if not new:
+        return have
+    # of two sources for one variable the last wins, and that must be the pod's
+    return new + have if field.name == "envFrom" else have + new
 
 
 def without_fillings(value: Any, field: Field, within: Callable[[Any, Field], Any] | None = None) -> Any:
@@ -310,6 +326,14 @@ class Differences(msgspec.Struct):
 def volume_source(volume: Object) -> str:
     """The kind of a volume's source; Kubernetes makes an empty folder of one without any."""
     return next((kind for kind, value in volume.items() if kind != "name" and value is not None), "emptyDir")
+
+
+def expect(have: Any, kind: type, pointer: str) -> None:
+    """Raises InjectionError where the pod has another shape than an object or a list, whichever Kubernetes has."""
+    if type(have) is not kind:
+        need = "an object" if kind is dict else "a list"
+        message = f"the pod has {shown_value(have, SHOWN)} where Kubernetes expects {need}"
+        raise InjectionError(Reason.INVALID_POD, message, path=path_of(pointer))
 
 
 def no_key(item: object, field: Field, pointer: str) -> InjectionError:

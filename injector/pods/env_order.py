@@ -11,8 +11,10 @@ from typing import Any, NamedTuple
 
 from injector.diagnostics import Diagnostic
 from injector.names import shown_value
+from injector.pods.context import Object, mapping
 from injector.pods.differences import SHOWN, difference_at
 from injector.pods.keyed_pointers import escape
+from injector.pods.overlay import Append, Overlay, name_of
 
 #: What `$(NAME)` in a variable's value stands for; `$$` is a dollar sign.
 _REFERENCE = re.compile(r"\$(?:\$|\(([^)]*)\))")
@@ -72,6 +74,26 @@ def with_new_variables(
         before.setdefault(at, []).append(variable)
     result = [item for index, old in enumerate(have) for item in (*before.get(index, ()), old)]
     return result + before.get(end, []), cycles
+
+
+def without_hiding(have: Object, overlay: Overlay) -> tuple[Overlay, list[str]]:
+    """A container's overlay without what it would append to variables that may come by the container's `envFrom`, and
+    the names of these: `env` hides what comes by `envFrom`.
+    """
+    own, kept, hiding = {_name(variable) for variable in have.get("env") or ()}, [], []
+    for variable in overlay.get("env") or ():
+        name = name_of(variable) or ""
+        appends = type(variable) is dict and type(variable.get("value")) is Append
+        if appends and name not in own and any(may_bring(source, name) for source in have["envFrom"]):
+            hiding.append(name)
+        else:
+            kept.append(variable)
+    return {**overlay, "env": kept} if hiding else overlay, hiding
+
+
+def may_bring(source: Any, name: str) -> bool:
+    """Whether an entry of `envFrom` may bring a variable of this name, whatever its ConfigMap or Secret holds."""
+    return name.startswith(str(mapping(source).get("prefix") or ""))
 
 
 def _own(have: Sequence[Any]) -> tuple[dict[str, int], dict[str, int], list[str]]:

@@ -25,7 +25,7 @@ from injector.pods.overlay import (
     Overlay,
     Replace,
     bare_value,
-    holds_replace,
+    holds_tag,
     name_of,
     patch_of,
     plain,
@@ -247,7 +247,7 @@ def _differs(have: Object, overlay: Object) -> bool:
 
     A volume that the overlay puts in place of the pod's, by `!replace`, does not differ.
     """
-    if holds_replace(overlay):
+    if holds_tag(overlay):
         return False
     kinds = volume_source(have), volume_source(overlay)
     if kinds[0] != kinds[1]:

@@ -17,7 +17,7 @@ from injector.diagnostics import Key, Path
 from injector.names import kind_of
 from injector.pods.context import Object, mappings_at
 from injector.pods.fields import CONTAINER_LISTS, POD, Field
-from injector.pods.overlay import EVERY_CONTAINER, Replace, bare_value, plain
+from injector.pods.overlay import EVERY_CONTAINER, Append, Replace, bare_value, plain
 
 
 def step_of(item: Any, field: Field) -> str:
@@ -74,11 +74,11 @@ def has_key(item: Any, field: Field) -> bool:
     return all(type(value) in (str, int) and value != "" for value in values)
 
 
-def tags(value: Any, pointer: str, field: Field) -> Iterator[str]:
-    """The keyed pointers of all `!replace` at or below `pointer`."""
+def tags(value: Any, pointer: str, field: Field) -> Iterator[tuple[str, Replace | Append]]:
+    """All `!replace` and `!append` at or below `pointer`, each with its keyed pointer."""
     kind = type(value)
-    if kind is Replace:
-        yield pointer
+    if kind is Replace or kind is Append:
+        yield pointer, value
     elif kind is dict:
         for key, part in value.items():
             yield from tags(part, f"{pointer}/{escape(key)}", field.fields[key])

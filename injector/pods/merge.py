@@ -14,30 +14,32 @@ import msgspec
 from injector.budget import charge
 from injector.caches import IdentityCache, OverlayCaches
 from injector.diagnostics import Diagnostic
-from injector.errors import InjectionError
-from injector.names import shown_value
 from injector.pods.context import Items, Object, without
-from injector.pods.differences import SHOWN, Differences, is_below, no_key, says_the_same, without_fillings
-from injector.pods.env_order import with_new_variables
+from injector.pods.differences import Differences, expect, is_below, no_key, says_the_same, united
+from injector.pods.env_order import with_new_variables, without_hiding
 from injector.pods.fields import POD, Field
 from injector.pods.fitting import fit, keep_requests_below_limits, with_implied_requests
-from injector.pods.keyed_pointers import element_step, escape, has_key, in_pod, path_of, step_of, steps_of, tags
-from injector.pods.overlay import EVERY_CONTAINER, Overlay, Replace, holds_replace, name_of, patch_of, plain
+from injector.pods.keyed_pointers import element_step, escape, has_key, in_pod, step_of, steps_of, tags
+from injector.pods.overlay import EVERY_CONTAINER, Append, Item, Overlay, Replace, holds_tag, name_of, patch_of, plain
 from injector.pods.patch import same
 from injector.pods.sidecars import Placement, place
-from injector.reasons import Reason
+
+#: The items that were appended, by the keyed pointer of the text that has them.
+Appended = dict[str, list[Item]]
 
 
 class Merged(msgspec.Struct, frozen=True):
     """A merge's result.
 
     `differences`: where pod and template disagree and the pod's stays. `replaced`: keyed pointers at
-    which a `!replace` stands, whether it had to change something or not. `placement`: for the next template.
+    which a `!replace` stands, whether it had to change something or not. `appended`: the items of each `!append`, by
+    the keyed pointer of the text. `placement`: for the next template.
     """
 
     pod: Object
     differences: tuple[Diagnostic, ...]
     replaced: tuple[str, ...]
+    appended: Appended
     placement: Placement
 
 
@@ -57,7 +59,7 @@ def merge(
     `app` names the containers that `"*"` stands for. `claimed` are keyed pointers of parts that an earlier injection
     added (`Receipt.added`): what others changed in them stays as well and is no difference worth telling. `caches` are
     what merges of the same overlays remember. Another value of the pod's at one of `defaults` is no difference. An
-    overlay that is not `tagged` is known to hold no `!replace`.
+    overlay that is not `tagged` is known to hold no `!replace` and no `!append`.
     Merging into a pod that has it all gives back the same object, also after the API server filled in defaults.
 
     Raises InjectionError: INVALID_POD where the pod has a value of another shape than Kubernetes takes there,
@@ -68,15 +70,22 @@ def merge(
     fitted, changes = fit(pod, placed)
     differences = Differences(frozenset(claimed))
     differences.silent.update(in_pod(defaults, pod, app))
-    merger = _Merger(app, following, differences, tagged and holds_replace(overlay), caches.new_parts, [])
+    merger = _Merger(app, following, differences, tagged and holds_tag(overlay), caches.new_parts, [], {})
     for pointer, message, fields in changes:
         differences.report(pointer, message, **fields)
     return Merged(
         merger.mapping(pod, {k: v for k, v in fitted.items() if k in ("metadata", "spec")}, POD, ""),
         tuple(differences.found),
         tuple(merger.replaced),
+        merger.appended,
         following,
     )
+
+
+def add_items(appended: Appended, more: Appended) -> None:
+    """Add what a later merge appended."""
+    for pointer, items in more.items():
+        appended.setdefault(pointer, []).extend(items)
 
 
 class _Merger(msgspec.Struct):
@@ -88,6 +97,7 @@ class _Merger(msgspec.Struct):
     tagged: bool
     new_parts: IdentityCache[tuple[Field, Any]]
     replaced: list[str]
+    appended: Appended
 
     def mapping(self, have: Object, overlay: Overlay, place: Field, at: str) -> Object:
         """The map with the fields that it lacks; a null counts as lacking, as it does for Kubernetes."""
@@ -129,15 +139,17 @@ class _Merger(msgspec.Struct):
         kind = type(overlay)
         if kind is Replace:
             return self.replacement(have, overlay, field, pointer)
+        if kind is Append:
+            return self.with_item(have, overlay, field, pointer)
         if kind is dict:
-            self.expect(have, dict, pointer)
+            expect(have, dict, pointer)
             if field.whole:
                 return self.whole(have, overlay, field, pointer)
             if field.handlers:
                 return self.handler(have, overlay, field, pointer)
             return self.mapping(have, overlay, field, pointer)
         if kind is list:
-            self.expect(have, list, pointer)
+            expect(have, list, pointer)
             if field.holds_containers:
                 return self.containers(have, overlay, field, pointer)
             if field.keys:
@@ -150,6 +162,14 @@ class _Merger(msgspec.Struct):
     def replacement(self, have: Any, overlay: Replace, field: Field, pointer: str) -> Any:
         new = self.untagged(overlay, field, pointer)
         return have if new is not None and says_the_same(have, new, field) else new
+
+    def with_item(self, have: Any, overlay: Append, field: Field, pointer: str) -> Any:
+        """The text with the item of an `!append` behind what stands there."""
+        if type(have) is not str:
+            self.differences.compare(have, overlay.value, field, pointer)
+            return have
+        self.untagged(overlay, field, pointer)
+        return overlay.item.behind(have)
 
     def containers(self, have: Items, overlay: Items, field: Field, pointer: str) -> Items:
         """A container list: `"*"` spread over the app's, and init containers put in their order."""
@@ -172,12 +192,17 @@ class _Merger(msgspec.Struct):
         return self.elements(result, single, field, pointer)
 
     def container(self, have: Object, overlay: Overlay, field: Field, pointer: str) -> Object:
+        if self.tagged and have.get("envFrom"):
+            overlay, hiding = without_hiding(have, overlay)
+            for name in hiding:
+                message = "it may come by envFrom, and so nothing is appended; write the variable in env"
+                self.differences.report(f"{pointer}/env/{escape(name)}", message)
         if "resources" in overlay:
             have = with_implied_requests(have, overlay)
         merged = self.mapping(have, overlay, field, pointer)
         if merged is have or "resources" not in overlay:
             return merged
-        replaced = self.tagged and holds_replace(overlay["resources"])
+        replaced = self.tagged and holds_tag(overlay["resources"])
         fitted, changes = keep_requests_below_limits(have, merged, replaced=replaced)
         for path, message in changes:
             self.differences.report(f"{pointer}/{path}", message)
@@ -258,7 +283,7 @@ class _Merger(msgspec.Struct):
         return remembered[1]
 
     def element(self, have: Any, overlay: Any, field: Field, pointer: str) -> Any:
-        self.expect(have, dict, pointer)
+        expect(have, dict, pointer)
         if type(overlay) is Replace:
             return self.replacement(have, overlay, field, pointer)
         if field.type.endswith("Container"):
@@ -268,30 +293,21 @@ class _Merger(msgspec.Struct):
         return self.whole(have, overlay, field, pointer)
 
     def union(self, have: Items, overlay: Items, field: Field, pointer: str) -> Items:
-        new = []
-        alike: dict[str, Items] = {}  # what says the same is the same without what Kubernetes fills in
-        for old in have:
-            alike.setdefault(step_of(without_fillings(old, field.element), field), []).append(old)
-        for item in overlay:
-            value = self.untagged(item, field.element, pointer) if self.tagged else item
-            same = alike.get(step_of(without_fillings(value, field.element), field), ())
-            if not any(says_the_same(old, value, field.element) for old in same):
-                new.append(value)
-        if not new:
-            return have
-        # of two sources for one variable the last wins, and that must be the pod's
-        return new + have if field.name == "envFrom" else have + new
+        return united(have, [self.untagged(item, field.element, pointer) for item in overlay], field)
 
     def whole(self, have: Object, overlay: Overlay, field: Field, pointer: str) -> Object:
         """An object that belongs to one side: the pod's, unless it says nothing or the overlay insists."""
-        if not self.tagged or not holds_replace(overlay):
+        is_appended = type(overlay.get("value")) is Append
+        if is_appended and have.get("valueFrom") is None:
+            return self.mapping(have, overlay, field, pointer)
+        if is_appended or not self.tagged or not holds_tag(overlay):
             if field.type == "Volume" and len(have) == 1:
                 return self.mapping(have, overlay, field, pointer)
-            self.differences.compare(have, overlay, field, pointer)
+            self.differences.compare(have, plain(overlay), field, pointer)
             return have
         new = self.untagged(overlay, field, pointer)
         if not field.whole:  # say, a mount that only becomes read-only: its other fields stay the pod's
-            tagged = {key for key, value in overlay.items() if holds_replace(value)}
+            tagged = {key for key, value in overlay.items() if holds_tag(value)}
             new = {**have, **{key: value for key, value in new.items() if key in tagged}}
             new = {key: value for key, value in new.items() if key in have or overlay[key] != Replace(None)}
         return have if says_the_same(have, new, field) else new
@@ -301,7 +317,7 @@ class _Merger(msgspec.Struct):
         mine, theirs = field.handlers & have.keys(), field.handlers & overlay.keys()
         if not mine or not theirs:
             return self.mapping(have, overlay, field, pointer)
-        if self.tagged and any(holds_replace(overlay[kind]) for kind in theirs):
+        if self.tagged and any(holds_tag(overlay[kind]) for kind in theirs):
             new = without(have, mine)
             new |= {kind: self.untagged(overlay[kind], field.fields[kind], f"{pointer}/{kind}") for kind in theirs}
             have = have if says_the_same(have, new, field) else new
@@ -316,7 +332,11 @@ class _Merger(msgspec.Struct):
         """The plain value; every tag in it is noted."""
         if not self.tagged:
             return value
-        self.replaced.extend(tags(value, pointer, field))
+        for at, tag in tags(value, pointer, field):
+            if type(tag) is Append:
+                self.appended.setdefault(at, []).append(tag.item)
+            else:
+                self.replaced.append(at)
         return plain(value)
 
     def overlay_step(self, item: Any, field: Field, pointer: str) -> str:
@@ -327,13 +347,3 @@ class _Merger(msgspec.Struct):
         if has_key(item, field):
             return step
         raise no_key(item, field, pointer)
-
-    @staticmethod
-    def expect(have: Any, kind: type, pointer: str) -> None:
-        if type(have) is not kind:
-            need = "an object" if kind is dict else "a list"
-            raise InjectionError(
-                Reason.INVALID_POD,
-                f"the pod has {shown_value(have, SHOWN)} where Kubernetes expects {need}",
-                path=path_of(pointer),
-            )

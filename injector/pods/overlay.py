@@ -1,4 +1,4 @@
-"""The partial pod that a template renders: plain dicts and lists, and the one value that is not plain, `Replace`.
+"""The partial pod that a template renders: plain dicts and lists, and what is not plain, `Replace` and `Append`.
 
 `Default` is there only until it is rendered: `take_defaults` turns it into a plain value and its path.
 """
@@ -9,8 +9,9 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
+from injector.budget import charge
 from injector.caches import IdentityCache
 from injector.diagnostics import Path
 from injector.pods.context import Object, mapping, without
@@ -34,6 +35,51 @@ class Replace:
     """The value of a `!replace` tag: it overwrites what the pod's author wrote. None takes the field away."""
 
     value: Any
+
+
+class Item(NamedTuple):
+    """An item of a list that is one text, such as `-Dx` of `-Da -Dx`, and what stands between two items there.
+
+    Items are compared whole: `-Dx` is not in `-Dxy`. An item may hold the separator itself.
+    """
+
+    separator: str
+    text: str
+
+    def is_in(self, text: str) -> bool:
+        """Whether a text has the item."""
+        return self._enclosed(self.text) in self._enclosed(text)
+
+    def behind(self, text: str) -> str:
+        """The text with the item at its end, unless it has it."""
+        return text if self.is_in(text) else f"{text}{self.separator if text else ''}{self.text}"
+
+    def taken_from(self, text: str) -> str:
+        """The text without the item: as it was before, and with what others put behind it since."""
+        before, found, after = self._enclosed(text).rpartition(self._enclosed(self.text))
+        length = len(self.separator)
+        return f"{before}{self.separator}{after}"[length:-length] if found else text
+
+    def _enclosed(self, text: str) -> str:
+        charge(len(text) >> 10)
+        return f"{self.separator}{text}{self.separator}"
+
+
+@dataclass(frozen=True, slots=True)
+class Append:
+    """The value of an `!append` tag, a mapping with `item` and `separator`: it stands behind what the pod has."""
+
+    fields: Any
+
+    @property
+    def value(self) -> Any:
+        """The item, which is all where the pod has nothing."""
+        return mapping(self.fields).get("item")
+
+    @property
+    def item(self) -> Item:
+        """The item with its separator."""
+        return Item(self.fields["separator"], self.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +110,13 @@ def take_defaults(value: Any, at: Path = ()) -> tuple[Any, tuple[Path, ...]]:
     )
 
 
-def holds_replace(value: Any) -> bool:
-    """Whether a `Replace` stands here or anywhere below."""
+def holds_tag(value: Any) -> bool:
+    """Whether a `Replace` or an `Append` stands here or anywhere below."""
     kind = type(value)
     if kind is not dict and kind is not list:
-        return kind is Replace
+        return kind in _TAGS
     for part in value.values() if kind is dict else value:  # noqa: SIM110  a generator costs three times as much
-        if type(part) in _NESTED and holds_replace(part):
+        if type(part) in _NESTED and holds_tag(part):
             return True
     return False
 
@@ -81,9 +127,9 @@ def plain(value: Any) -> Any:
     A field that `!replace null` takes away is not there.
     """
     kind = type(value)
-    if kind is Replace:
+    if kind in _TAGS:
         return plain(value.value)
-    if not holds_replace(value):
+    if not holds_tag(value):
         return value
     if kind is dict:
         pairs = ((key, plain(part)) for key, part in value.items())
@@ -168,7 +214,7 @@ def plain_mapping(value: Any) -> Object:
 
 def bare_value(value: Any) -> Any:
     """The value without a tag of its own; those below it stay."""
-    return value.value if type(value) is Replace else value
+    return value.value if type(value) in _TAGS else value
 
 
 def name_of(item: Any) -> str | None:
@@ -180,4 +226,5 @@ def name_of(item: Any) -> str | None:
     return plain(name) if type(plain(name)) is str else None
 
 
-_NESTED = (dict, list, Replace)
+_TAGS = (Replace, Append)
+_NESTED = (dict, list, *_TAGS)

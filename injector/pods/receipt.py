@@ -11,10 +11,11 @@ by another, which does not know that snapshot. The seal of a receipt then says t
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import Any, NamedTuple, Protocol
+from types import MappingProxyType
+from typing import Any, Protocol
 
 import msgspec
 
@@ -23,8 +24,9 @@ from injector.caches import IdentityCache, OverlayCaches
 from injector.pods.context import Object, mapping, mapping_at
 from injector.pods.differences import without_fillings
 from injector.pods.fields import CONTAINER_LISTS, POD, Field
-from injector.pods.keyed_pointers import PointerIndex, escape, steps_of, steps_to, unescape
-from injector.pods.patch import changes
+from injector.pods.keyed_pointers import PointerIndex, escape, steps_of, steps_to
+from injector.pods.overlay import Item
+from injector.pods.patch import WayBack, changes
 from injector.pods.shape import string_map
 from injector.settings import Settings
 
@@ -45,14 +47,14 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
     """What was done to a pod.
 
     `templates` are names and content digests, `added` keyed pointers of parts that were not there, `replaced` the old
-    values at keyed pointers, `created` lists and maps that did not exist before and go when they become empty;
-    `parameters` those that the command line gave, by template, null for the value of a secret one; `guaranteed` keyed
-    pointers of sidecars and their volumes that the pod brought itself and a `required` namespace insists on; `label`
-    the status label, with the value that the pod had there itself, null for none; `versions`, by template, the name of
-    the next version that was used; `values`, by template and parameter, digests of the values that settings or the
-    namespace gave, null for an injection that did not record them; `mac` is
-    in the text of a sealed receipt alone (see `seals.sealed_text`). Fields are only ever added, and optional: a
-    release ignores the new fields of a later one.
+    values at keyed pointers, `appended` the items that were put into the texts at these, `created` what did not exist
+    before and goes when it becomes empty: lists, maps, and what only has an appended item; `parameters` those that the
+    command line gave, by template, null for the value of a secret one; `guaranteed` keyed pointers of sidecars and
+    their volumes that the pod brought itself and a `required` namespace insists on; `label` the status label, with the
+    value that the pod had there itself, null for none; `versions`, by template, the name of the next version that was
+    used; `values`, by template and parameter, digests of the values that settings or the
+    namespace gave, null for an injection that did not record them; `mac` is in the text of a sealed receipt alone (see
+    `sealed_text`). Fields are only ever added, and optional: a release ignores the new fields of a later one.
     """
 
     version: int
@@ -66,12 +68,18 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
     label: dict[str, str | None] = {}
     versions: dict[str, str] = {}
     values: dict[str, dict[str, str]] | None = None
+    appended: dict[str, tuple[Item, ...]] = {}
     mac: str = ""
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """The places of its parts and of the values that it changed."""
+        return (*self.added, *self.replaced, *self.appended)
 
     @property
     def claims(self) -> frozenset[str]:
         """Every place that it claims to have changed."""
-        return frozenset((*self.added, *self.replaced, *map(_label_pointer, self.label)))
+        return frozenset((*self.places, *map(_label_pointer, self.label)))
 
     @property
     def containers(self) -> set[str]:
@@ -90,6 +98,8 @@ def make_receipt(
     final: Object,
     generation: str,
     templates: Mapping[str, str],
+    *,
+    appended: Mapping[str, Sequence[Item]] = MappingProxyType({}),
     versions: Mapping[str, str] | None = None,
     parameters: Mapping[str, dict[str, Any]] | None = None,
     values: dict[str, dict[str, str]] | None = None,
@@ -104,6 +114,7 @@ def make_receipt(
             _claim(change.keyed, POD.at(steps_to(change.keyed)), change.new, added, created)
         else:
             replaced[change.keyed] = change.old
+    items = _claim_items(appended, PointerIndex(final), added, replaced, created)
     # The receipt itself will make metadata and annotations where they are not there, and the label its map.
     metadata = mapping_at(base, "metadata")
     maps = ("annotations", "labels") if status_label else ("annotations",)
@@ -123,6 +134,7 @@ def make_receipt(
         parameters=dict(parameters or {}),
         label={status_label: mapping_at(metadata, "labels").get(status_label)} if status_label else {},
         values=values,
+        appended=items,
     )
 
 
@@ -159,40 +171,32 @@ def take_off(pod: Object, receipt: Receipt | None, settings: Settings) -> Object
     """
     if receipt is None and _annotations(pod).keys().isdisjoint(settings.mark_keys):
         return pod
-    tree: _Node = {}
+    way_back = WayBack()
     if receipt is not None:
-        charge(len(receipt.added) + len(receipt.replaced) + len(receipt.created) + len(receipt.label))
+        charge(len(receipt.places) + len(receipt.created) + len(receipt.label))
+        created = {*receipt.created}
         for pointer in receipt.added:
-            _plant(tree, pointer, _GONE)
+            way_back.remove(pointer)
         for pointer, old in receipt.replaced.items():
-            _plant(tree, pointer, _Old(old))
-        for pointer in receipt.created:
-            _plant(tree, pointer, _MADE)
+            way_back.restore(pointer, old)
+        for pointer, items in receipt.appended.items():
+            way_back.take_out(pointer, items, made=pointer in created)
+        for pointer in created.difference(receipt.appended):
+            way_back.tidy(pointer)
         for key, own in receipt.label.items():
-            _plant(tree, _label_pointer(key), _GONE if own is None else _Old(own))
+            if own is None:
+                way_back.remove(_label_pointer(key))
+            else:
+                way_back.restore(_label_pointer(key), own)
     for key in settings.mark_keys:
-        _plant(tree, f"/metadata/annotations/{escape(key)}", _GONE)
+        way_back.remove(f"/metadata/annotations/{escape(key)}")
     if receipt is None:  # a pod that was only marked: Kubernetes keeps no empty map anyway
-        _plant(tree, "/metadata/annotations", _MADE)
+        way_back.tidy("/metadata/annotations")
         if settings.status_label and string_map(pod, "labels").get(settings.status_label) == "failed":
-            _plant(tree, _label_pointer(settings.status_label), _GONE)
-            _plant(tree, "/metadata/labels", _MADE)
-    result = _undone(pod, tree, POD)
+            way_back.remove(_label_pointer(settings.status_label))
+            way_back.tidy("/metadata/labels")
+    result = way_back.of(pod, POD)
     return result if type(result) is dict else pod
-
-
-class _Old(NamedTuple):
-    """A value to put back."""
-
-    value: Any
-
-
-_Node = dict[Any, Any]
-_GONE, _MADE = object(), object()
-#: The entry of a node that says what happens to the place itself. No step is None.
-_HERE = None
-#: Deeper pointers than any place in a pod only cost time.
-_DEEPEST = 32
 
 
 def _claim(pointer: str, field: Field, value: Any, added: list[str], created: list[str]) -> None:
@@ -209,60 +213,37 @@ def _claim(pointer: str, field: Field, value: Any, added: list[str], created: li
             _claim(here, field.at((step,)), part, added, created)
 
 
+def _claim_items(
+    appended: Mapping[str, Sequence[Item]], final: PointerIndex, added: list[str], replaced: Object, created: list[str]
+) -> dict[str, tuple[Item, ...]]:
+    """The items that are behind a text's own part, in place of the claim on the text or on the variable that has it."""
+    claimed = {}
+    for pointer, items in appended.items():
+        made = [place for place in (pointer.rpartition("/")[0], pointer) if place in added]
+        text = "" if made else replaced.get(pointer)
+        if type(text) is not str:
+            continue
+        own = []
+        for item in items:
+            if not item.is_in(text):
+                own.append(item)
+                text = item.behind(text)
+        if text != final.at(pointer):  # another template had replaced it
+            continue
+        claimed[pointer] = tuple(own)
+        replaced.pop(pointer, None)
+        if made:
+            added.remove(made[0])
+            created += dict.fromkeys((*made, pointer))
+    return claimed
+
+
 def _entries(field: Field, value: Any) -> Collection[tuple[str, Any]]:
     if type(value) is list and field.aligned:
         return list(zip(steps_of(value, field), value, strict=True))
     if type(value) is dict and field.address in _SHARED_MAPS:
         return value.items()
     return ()
-
-
-def _plant(tree: _Node, pointer: str, what: Any) -> None:
-    steps = pointer.split("/")
-    mild = what is _MADE or (type(what) is _Old and what.value is None)  # no claim takes all metadata or spec away
-    if steps[0] or not (2 if mild else 3) <= len(steps) <= _DEEPEST or steps[1] not in ("metadata", "spec"):
-        return
-    node = tree
-    for step in steps[1:]:
-        node = node.setdefault(unescape(step), {})
-    node[_HERE] = what
-
-
-def _undone(value: Any, node: _Node, field: Field) -> Any:
-    """The value without what the node and those below it claim; the same object where that is nothing."""
-    if type(value) is dict:
-        return _entries_undone(value, node, field)
-    if type(value) is not list or not field.aligned:
-        return value
-    items = dict(zip(steps_of(value, field), value, strict=True))
-    undone = _entries_undone(items, {step: node[step] for step in node.keys() & items.keys()}, field)
-    return value if undone is items else list(undone.values())
-
-
-def _entries_undone(value: Object, node: _Node, field: Field) -> Object:
-    result = None
-    for name, below in node.items():
-        if name is _HERE:
-            continue
-        what, old = below.get(_HERE), value.get(name)
-        if type(what) is _Old:
-            new = what.value
-        elif name not in value:
-            continue
-        elif what is _GONE:
-            new = _GONE
-        else:
-            new = _undone(old, below, field.at((name,)))
-            if what is _MADE and new is not old and type(new) in (dict, list) and not new:
-                new = _GONE
-        if new is old and name in value:
-            continue
-        result = dict(value) if result is None else result
-        if new is _GONE:
-            del result[name]
-        else:
-            result[name] = new
-    return value if result is None else result
 
 
 class Seals(Protocol):
@@ -315,12 +296,14 @@ def _parts(receipt: Receipt, pod: Object, sealed: Callable[[Any, Field], Any]) -
     insisted = [pointer for pointer, old in receipt.replaced.items() if old is not None]
     places = PointerIndex(pod)
     parts = [_part(places, pointer, sealed) for pointer in (*receipt.added, *insisted)]
+    texts = ((places.at(pointer), items) for pointer, items in receipt.appended.items())
+    parts += (type(text) is str and all(item.is_in(text) for item in items) for text, items in texts)
     return _text(parts).decode()
 
 
 def _overlaps(receipt: Receipt) -> bool:
     """Whether it claims a place twice, or one within another. No injection does; checking these could cost much."""
-    steps = sorted(map(steps_to, (*receipt.added, *receipt.replaced)))
+    steps = sorted(map(steps_to, receipt.places))
     return any(after[: len(one)] == one for one, after in pairwise(steps))
 
 

@@ -14,9 +14,9 @@ from injector.budget import SMALL, charge
 from injector.diagnostics import Key, Path, spoken_path
 from injector.errors import InjectionError
 from injector.names import is_dns_label, kind_of, quotes_help, shortened
-from injector.pods.context import Object, mapping_at
+from injector.pods.context import Object, mapping, mapping_at
 from injector.pods.fields import CONTAINER, CONTAINER_LISTS, POD, SPEC, VALUE_TYPES, Field
-from injector.pods.overlay import EVERY_CONTAINER, SELECTING, Overlay, Replace, bare_value, name_of, plain
+from injector.pods.overlay import EVERY_CONTAINER, SELECTING, Append, Overlay, Replace, bare_value, name_of, plain
 from injector.reasons import Reason
 
 _MERGED_LISTS = (*CONTAINER_LISTS, "volumes")
@@ -151,6 +151,29 @@ def check_overlay(overlay: Overlay) -> None:
     _no_directive(bare, ("spec",))
     for lists in (CONTAINER_LISTS, ("volumes",)):
         _named_once(bare, lists)
+
+
+def check_appended(overlay: Any, field: Field, path: Path = (), *, of_app: bool = False) -> None:
+    """Refuse an `!append` that lacks something, or that stands where no text is a list. `field` is the overlay's place,
+    and `of_app` whether this is a part of the app's containers. Raises OverlayError.
+    """
+    value = bare_value(overlay)
+    if type(overlay) is Append:
+        if field.address != "ObjectMeta.annotations[]" and not (of_app and field.address == "EnvVar.value"):
+            message = f'`!append` is for annotations of pods and for variables of the container "{EVERY_CONTAINER}"'
+            raise OverlayError(message, path)
+        for name in ("separator", "item"):
+            if type(text := mapping(overlay.fields).get(name)) is not str or not text:
+                raise OverlayError(f"`!append` needs a mapping with `separator` and `item`; {name} is no text", path)
+        if unknown := overlay.fields.keys() - {"separator", "item"}:
+            raise OverlayError(f"`!append` has no {shortened(min(unknown))}; it has `separator` and `item`", path)
+    elif type(value) is dict:
+        for name, part in value.items():
+            check_appended(part, field.fields[name], (*path, name), of_app=of_app)
+    elif type(value) is list:
+        for position, item in enumerate(value):
+            is_app = of_app or (field.holds_containers and name_of(item) == EVERY_CONTAINER)
+            check_appended(item, field.element, (*path, position), of_app=is_app)
 
 
 def _no_directive(value: Overlay, path: Path) -> None:

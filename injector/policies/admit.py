@@ -29,7 +29,7 @@ from injector.pods.differences import Differences
 from injector.pods.fields import OBJECT
 from injector.pods.keyed_pointers import escape, path_of
 from injector.pods.merge import merge
-from injector.pods.overlay import Overlay, Replace, holds_replace, plain
+from injector.pods.overlay import Overlay, Replace, holds_tag, plain
 from injector.pods.patch import same
 from injector.pods.shape import OverlayError, check_overlay, check_shape, string_map
 from injector.pods.sidecars import Placement
@@ -80,7 +80,7 @@ def _value(have: Any, overlay: Any, pointer: str, differences: Differences) -> A
         new = plain(overlay)
         return have if same(new, have) else new
     if have is None:
-        if type(overlay) is dict and holds_replace(overlay):  # nothing to take away: no empty mapping in its place
+        if type(overlay) is dict and holds_tag(overlay):  # nothing to take away: no empty mapping in its place
             return _mapping({}, overlay, pointer, differences) or have
         return plain(overlay)
     if type(overlay) is dict:

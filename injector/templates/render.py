@@ -15,10 +15,10 @@ from injector.diagnostics import Path, Place
 from injector.errors import InjectionError
 from injector.names import kind_of
 from injector.pods.context import Object, mapping_at, sequence
-from injector.pods.fields import CONTAINER_LISTS
+from injector.pods.fields import ANY, CONTAINER_LISTS, POD
 from injector.pods.keyed_pointers import escape, pointer_to
-from injector.pods.overlay import EVERY_CONTAINER, name_of, take_defaults
-from injector.pods.shape import OverlayError, check_object_overlay, check_overlay
+from injector.pods.overlay import EVERY_CONTAINER, Append, Default, name_of, take_defaults
+from injector.pods.shape import OverlayError, check_appended, check_object_overlay, check_overlay
 from injector.templates.dependencies import ABSENT, CONTAINER, NamePath, NamePaths, parted, read
 from injector.templates.environment import TemplateVerdictError
 from injector.templates.holes import Run, current, document
@@ -37,7 +37,7 @@ class Rendered(NamedTuple):
     """An overlay, which nobody changes, what the template warned of, and the names of the containers it defines.
 
     `defaults` are keyed pointers into the overlay at which `!default` stands, `default_paths` the same as paths. One
-    that is not `tagged` holds no `!replace`.
+    that is not `tagged` holds no `!replace` and no `!append`.
     """
 
     overlay: Object
@@ -220,7 +220,7 @@ def _overlay(job: _Job) -> tuple[Rendered, int]:
 def _rendered(template: Template, structure: Structure, values: Sequence[Any], warnings: tuple[str, ...]) -> Rendered:
     value = structure.fill(values)
     paths: tuple[Path, ...] = ()
-    if structure.defaults:
+    if Default in structure.tags:
         value, paths = take_defaults(value)
     only_pods = template.applies_to.only_pods
     if value is None:
@@ -228,6 +228,8 @@ def _rendered(template: Template, structure: Structure, values: Sequence[Any], w
     if not isinstance(value, dict):
         kind = "a partial pod" if only_pods else "a partial object"
         raise OverlayError(f"the overlay is {kind_of(value)}; it has to be {kind}, with `spec:` or `metadata:`", ())
+    if Append in structure.tags:
+        check_appended(value, POD if only_pods else ANY)
     (check_overlay if only_pods else check_object_overlay)(value)
     for path in paths:
         if path in _WHOLE:
@@ -235,7 +237,7 @@ def _rendered(template: Template, structure: Structure, values: Sequence[Any], w
     pointers = (
         pointer_to(value, path) if only_pods else "".join(f"/{escape(step)}" for step in path) for path in paths
     )
-    return Rendered(value, warnings, _containers(value), frozenset(pointers), paths, structure.replaces)
+    return Rendered(value, warnings, _containers(value), frozenset(pointers), paths, bool(structure.tags - {Default}))
 
 
 #: Where `!default` cannot stand: here the pod always has something.

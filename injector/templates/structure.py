@@ -18,7 +18,7 @@ import yaml
 
 from injector.budget import FaultError, LimitError
 from injector.names import kind_of
-from injector.pods.overlay import Default, Replace
+from injector.pods.overlay import Append, Default, Replace
 from injector.templates.kubernetes_yaml import Builder, Node, compose
 from injector.templates.quoted_places import START, misplaced_quote, with_marks, without_marks
 from injector.templates.quoting import Quoted
@@ -54,6 +54,7 @@ def scalar_text(value: Any) -> str:
     raise FaultError(f"{kind_of(value)} is used inside a string; {to_do}")
 
 
+_Tag = Replace | Append | Default
 #: What stands in the holes, by their numbers.
 Values = Sequence[Any]
 
@@ -158,10 +159,10 @@ class ItemsPlan(FillPlan):
 
 
 class TaggedPlan(FillPlan):
-    """A `!replace` or `!default` whose value holds holes."""
+    """A `!replace`, `!append` or `!default` whose value holds holes."""
 
     plan: FillPlan
-    tag: type[Replace | Default]
+    tag: type[_Tag]
 
     def fill(self, values: Values) -> Any:
         """The tag, or None for a null: only a written `!replace null` takes a field away, not a value not given."""
@@ -172,17 +173,17 @@ class TaggedPlan(FillPlan):
 class Structure:
     """A parsed document, ready to be filled."""
 
-    __slots__ = ("_often", "defaults", "replaces", "root")
+    __slots__ = ("_often", "root", "tags")
 
     def __init__(self, text: str, *, replace: bool) -> None:
-        """Parse a rendered text. `replace` allows `!replace` and `!default`; `replaces` and `defaults` tell of one.
+        """Parse a rendered text. `replace` allows `!replace`, `!append` and `!default`; `tags` are those that it has.
 
         Raises yaml.YAMLError with marks in that text.
         """
         builder = _Builder(replace)
         node = compose(text)
         self.root = None if node is None else builder.value(node)
-        self.replaces, self.defaults = builder.replaces, builder.defaults
+        self.tags = builder.found
         self._often = {index: times for index, times in builder.used.items() if times > 1}
 
     def filled(self, values: Values, later: Set[int]) -> Structure:
@@ -234,7 +235,7 @@ def weight(value: Any) -> int:
     return 8
 
 
-_OVERLAY_TAGS: dict[str, type[Replace | Default]] = {"!replace": Replace, "!default": Default}
+_OVERLAY_TAGS: dict[str, type[_Tag]] = {"!replace": Replace, "!append": Append, "!default": Default}
 
 
 class _Builder(Builder):
@@ -242,7 +243,7 @@ class _Builder(Builder):
         super().__init__(DOCUMENT_VALUES)
         self.used: Counter[int] = Counter()
         self.tags = tuple(_OVERLAY_TAGS) if replace else ()
-        self.replaces = self.defaults = False
+        self.found: set[type[_Tag]] = set()
 
     def text(self, node: yaml.ScalarNode, plain: bool) -> Any:
         if OPEN not in node.value:
@@ -269,7 +270,7 @@ class _Builder(Builder):
         if node.tag not in self.tags:
             return super().tagged(node, built)
         tag = _OVERLAY_TAGS[node.tag]
-        self.replaces, self.defaults = self.replaces or tag is Replace, self.defaults or tag is Default
+        self.found.add(tag)
         if isinstance(built, FillPlan):
             return TaggedPlan(node.start_mark.index, built, tag)
         return None if tag is Default and built is None else tag(built)

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from injector.pods.fields import POD, Field
-from injector.pods.overlay import Replace
+from injector.pods.overlay import Append, Replace
 
 TOKEN_MOUNT = {
     "name": "kube-api-access-x7k2p",
@@ -219,6 +219,14 @@ def _pods(least: int) -> st.SearchStrategy[dict[str, Any]]:
 pods = _pods(1)
 
 
+#: Some items are a part of another one, or hold what stands between them.
+_appends = st.builds(
+    lambda separator, item: Append({"separator": separator, "item": item}),
+    st.sampled_from([" ", ",", "::"]),
+    st.sampled_from(["-Dx", "-Dxy", "-Dx -Dy", "a", "a,b", " ", "::", ":a"]),
+)
+
+
 @st.composite
 def overlays(draw: st.DrawFn) -> dict[str, Any]:
     """Overlays with a `"*"` container and a tag here and there."""
@@ -231,4 +239,7 @@ def overlays(draw: st.DrawFn) -> dict[str, Any]:
         for field in ("image", "args", "env", "resources"):
             if field in container and draw(st.integers(0, 7)) == 0:
                 container[field] = Replace(container[field])
+        for variable in container.get("env", []) if container["name"] == "*" and type(container["env"]) is list else []:
+            if variable.keys() == {"name", "value"} and draw(st.booleans()):
+                variable["value"] = draw(_appends)
     return overlay

@@ -11,7 +11,7 @@ from injector.caches import OverlayCaches
 from injector.diagnostics import spoken_path
 from injector.errors import InjectionError
 from injector.pods.merge import merge
-from injector.pods.overlay import Replace, holds_replace
+from injector.pods.overlay import Replace, holds_tag
 from injector.pods.patch import changes, same
 from injector.pods.receipt import make_receipt
 from injector.pods.sidecars import Placement
@@ -56,7 +56,7 @@ def test_merging_twice_is_merging_once_and_nothing_passed_in_changes(pod, overla
         return
     assert same(once.pod, twice.pod)
     assert changes(once.pod, twice.pod) == []
-    assert not holds_replace(once.pod)
+    assert not holds_tag(once.pod)
     assert (pod, overlay) == before
     assert all(len(sentence) <= 120 for sentence in lines(once))
 

@@ -29,9 +29,9 @@ SETTINGS = Settings()
 
 
 def injected(pod, overlay, app=("app",), native=True):
-    final = merge(pod, overlay, app=app, placement=Placement(native=native)).pod
-    receipt = make_receipt(pod, final, "0123456789ab", {"envoy": "ba9876543210"})
-    final = copy.deepcopy(final)
+    result = merge(pod, overlay, app=app, placement=Placement(native=native))
+    receipt = make_receipt(pod, result.pod, "0123456789ab", {"envoy": "ba9876543210"}, appended=result.appended)
+    final = copy.deepcopy(result.pod)
     final.setdefault("metadata", {}).setdefault("annotations", {}).update(
         {SETTINGS.status_key: "injected", SETTINGS.receipt_key: write_receipt(receipt)}
     )
