@@ -15,6 +15,7 @@ from injector.authoring.author_warnings import AuthorWarnings
 from injector.authoring.pod_preview import parameters_of
 from injector.authoring.refusal_location import Attempt
 from injector.cli.admission import Admission, AdmissionAnswer, admit_pod
+from injector.cli.hidden_variables import hidden_variables
 from injector.cli.injection_sources import Sources
 from injector.cli.manifest_objects import metadata_of
 from injector.cli.pod_remarks import remarks_on
@@ -212,8 +213,8 @@ class Explanation:
         receipt = None if self.injection is None else read_receipt(self.injection.object, self.settings)
         if receipt is None:
             return []
-        behind = (f"{path} (behind what stands there)" for path in receipt.appended)
-        return [*receipt.added, *(f"{path} (in place of another value)" for path in receipt.replaced), *behind]
+        changed = {"in place of another value": receipt.replaced, "behind what stands there": receipt.appended}
+        return [*receipt.added, *(f"{path} ({how})" for how, paths in changed.items() for path in paths)]
 
 
 def _verdict(result: Injection) -> Object:
@@ -276,7 +277,8 @@ def explanation_of(
     mistakes = [*mistakes, *_misspelt(pod, settings, [result, *(trail.result for trail in of_pods)])]
     new = _without_warnings(mistakes, [result])
     recorded, unready = _recorded(obj, settings), tuple(unready_sidecars(obj, namespace.name, settings))
-    known = (*of_other_systems(pod, namespace, settings), *facts)
+    hidden = hidden_variables(pod, result, namespace.name, None)
+    known = (*of_other_systems(pod, namespace, settings), *hidden, *facts)
     of_pod = Explanation(name, origin, namespace, result, settings, new, known, trails, recorded)
     return replace(of_pod, unready=unready, attempt=attempt)
 

@@ -12,6 +12,7 @@ from injector.authoring.diagnostic_formats import one_line
 from injector.authoring.refusal_location import Attempt
 from injector.cli.admission import Admission, admission_line, admit_pod, in_manifest
 from injector.cli.documents import Document
+from injector.cli.hidden_variables import hidden_variables, keys_in
 from injector.cli.injection_sources import Sources
 from injector.cli.manifest_objects import (
     ManifestNamespaces,
@@ -85,7 +86,8 @@ class Injector:
         self._paths = bool(sources.settings.paths)
         self._author_warnings = AuthorWarnings()
         self._documents = documents
-        self._present = {self._key(o) for o in objects_in(documents) if o.get("kind") == "ConfigMap"}
+        self._keys = keys_in((obj, namespaces.name_for(obj)) for obj in objects_in(documents))
+        self._present = {(namespace, name) for kind, namespace, name in self._keys if kind == "ConfigMap"}
 
     def change(self, obj: Object, document: Document) -> list[Object] | None:
         """The object as the settings' paths have it, with its pod injected, and the ConfigMaps that it needs."""
@@ -187,7 +189,10 @@ class Injector:
         sources, names = self._sources, self._names or ()
         snapshot, namespace = sources.for_pod(pod, self._namespaces.of(obj))
         attempt = Attempt(result, pod, namespace, snapshot, sources.overrides, workload_with_pods(obj))
-        remarks = remarks_on(obj, attempt, self._names, self._author_warnings)
+        remarks = [
+            *remarks_on(obj, attempt, self._names, self._author_warnings),
+            *hidden_variables(pod, result, namespace.name, self._keys),
+        ]
         place, at = place_of(attempt, names), ""
         if place is not None and not place.origin.startswith(str(gallery_path())):
             at = place.whole  # where a template of the user says what a pod is refused for

@@ -195,7 +195,7 @@ class _Merger(msgspec.Struct):
         if self.tagged and have.get("envFrom"):
             overlay, hiding = without_hiding(have, overlay)
             for name in hiding:
-                message = "it may come by envFrom, and so nothing is appended; write the variable in env"
+                message = "this variable may come by envFrom, and so nothing is appended; write the variable in env"
                 self.differences.report(f"{pointer}/env/{escape(name)}", message)
         if "resources" in overlay:
             have = with_implied_requests(have, overlay)
@@ -274,11 +274,11 @@ class _Merger(msgspec.Struct):
 
     def made_once(self, overlay: Any, field: Field, make: Callable[[], Any]) -> Any:
         """What an overlay's part becomes where the pod has nothing; it is remembered unless it reports a difference."""
-        before = len(self.differences.found)
-        remembered = None if self.tagged else self.new_parts.get(overlay)
+        before, tagged = len(self.differences.found), self.tagged and holds_tag(overlay)
+        remembered = None if tagged else self.new_parts.get(overlay)
         if remembered is None or remembered[0] is not field:
             remembered = field, make()
-            if not self.tagged and len(self.differences.found) == before:
+            if not tagged and len(self.differences.found) == before:
                 self.new_parts.put(overlay, remembered)
         return remembered[1]
 
