@@ -27,7 +27,7 @@ from injector.cluster.rollout.rollout_marks import read_mark
 from injector.cluster.rollout.steps import NewPod, injected_receipt, try_pod
 from injector.diagnostics import Diagnostic, printable
 from injector.errors import DocumentError
-from injector.pods.conformance import CONTAINERS
+from injector.pods.conformance import parts_of_containers
 from injector.pods.context import Namespace, Object, Workload
 from injector.pods.receipt import Receipt
 from injector.pods.workloads import workload_of_pod
@@ -156,10 +156,7 @@ def _expected(new_pod: NewPod) -> Expected:
     """What a dry run has shown."""
     if new_pod.receipt is None:
         return Expected(Effect.SKIP, new_pod.refusal, None)
-    added = new_pod.receipt.added
-    return Expected(
-        Effect.INJECT, str(Reason.INJECTED), added if any(p.startswith(CONTAINERS) for p in added) else None
-    )
+    return Expected(Effect.INJECT, str(Reason.INJECTED), parts_of_containers(new_pod.receipt) or None)
 
 
 def _differences(new_pod: NewPod, pod: Object, settings: Settings, _: Receipt) -> Iterator[Diagnostic]:

@@ -6,26 +6,26 @@ https://kubernetes.io/docs/tasks/configure-pod-container/configure-pod-configmap
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from itertools import product
 
 from injector.injection import Injection
 from injector.pods.context import Object, mapping_at, mappings_at
 from injector.pods.env_order import may_bring
 from injector.pods.fields import CONTAINER_LISTS
+from injector.pods.overlay import name_of
 from injector.reasons import Effect
 
-#: The kind, namespace and name of a ConfigMap or a Secret, and the keys that it has.
-Keys = Mapping[tuple[str, str, str], frozenset[str]]
+#: By kind, namespace and name of a ConfigMap or a Secret the keys that it has.
+Keys = dict[tuple[str, str, str], Object]
 _KINDS = {"configMapRef": "ConfigMap", "secretRef": "Secret"}
 
 
-def keys_in(objects: Iterable[tuple[Object, str]]) -> dict[tuple[str, str, str], frozenset[str]]:
+def keys_in(objects: Iterable[tuple[Object, str]]) -> Keys:
     """What the ConfigMaps and Secrets among these objects, each with its namespace, bring."""
     return {
-        (obj["kind"], namespace, str(mapping_at(obj, "metadata").get("name"))): frozenset(
-            (*mapping_at(obj, "data"), *mapping_at(obj, "stringData"))
-        )
+        (obj["kind"], namespace, str(name_of(obj.get("metadata")))): mapping_at(obj, "data")
+        | mapping_at(obj, "stringData")
         for obj, namespace in objects
         if obj.get("kind") in _KINDS.values()
     }

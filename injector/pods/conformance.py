@@ -31,9 +31,9 @@ from injector.pods.env_order import reordered_variables
 from injector.pods.fields import CONTAINER, CONTAINER_LISTS, POD, SPEC, Field
 from injector.pods.keyed_pointers import PointerIndex, escape, in_pod, mount_path, step_of, steps_of
 from injector.pods.overlay import Item
+from injector.pods.receipt import Receipt
 
-#: Where containers are.
-CONTAINERS = ("/spec/containers/", "/spec/initContainers/")
+_CONTAINERS = ("/spec/containers/", "/spec/initContainers/")
 
 
 class Permitted(NamedTuple):
@@ -53,14 +53,17 @@ class Permitted(NamedTuple):
     defaults: Collection[str] = ()
 
 
-def lacks_parts(pod: Object, added: Iterable[str]) -> bool:
-    """Whether a pod lacks a container at one of these keyed pointers, or a part of one: that is as it was created."""
+def parts_of_containers(receipt: Receipt) -> list[str]:
+    """The keyed pointers of the containers, and parts of containers, by which a pod is known that has an injection:
+    these are as they were when it was created. Empty for an injection that brings none.
+    """
+    return [part for part in (*receipt.added, *receipt.guaranteed) if part.startswith(_CONTAINERS)]
+
+
+def lacks_parts(pod: Object, parts: Iterable[str]) -> bool:
+    """Whether a pod lacks one of these."""
     places = PointerIndex(pod)
-    return any(
-        all(places.at(place) is None for place in in_pod([pointer], pod, ()))
-        for pointer in added
-        if pointer.startswith(CONTAINERS)
-    )
+    return any(all(places.at(place) is None for place in in_pod([part], pod, ())) for part in parts)
 
 
 def skeleton(pod: Object, app: Collection[str]) -> Object:

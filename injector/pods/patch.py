@@ -8,7 +8,8 @@ remove: whoever reads the audit log sees what was done.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from operator import is_
 from typing import Any, Literal, NamedTuple
 
@@ -167,103 +168,79 @@ def _index(text: str) -> int:
     raise ValueError(text)
 
 
-_Node = dict[Any, Any]
-_GONE, _MADE = object(), object()
-#: The entry of a node that says what happens to the place itself. No step is None.
-_HERE = None
+#: Stands for no value.
+_GONE: Any = object()
 #: Deeper pointers than any place in a pod only cost time.
 _DEEPEST = 32
-
-
-class _Old(NamedTuple):
-    """A value to put back."""
-
-    value: Any
-
-
-class _Items(NamedTuple):
-    """Items to take out of a text; `made` if the text goes when nothing is left."""
-
-    items: Sequence[Item]
-    made: bool
-
-    def taken_from(self, text: Any) -> Any:
-        for item in reversed(self.items) if type(text) is str else ():
-            text = item.taken_from(text)
-        return _GONE if self.made and text == "" else text
 
 
 class WayBack:
     """What to take back, by keyed pointers. Those to places that are not there are passed over."""
 
     def __init__(self) -> None:
-        self._tree: _Node = {}
+        self._below: dict[str, WayBack] = {}
+        self._take: Callable[[Any], Any] | None = None
+        self._tidies = False
 
     def remove(self, pointer: str) -> None:
         """Take the part away, with whatever is in it."""
-        self._plant(pointer, _GONE)
+        self._at(pointer)._take = lambda _: _GONE
 
     def restore(self, pointer: str, old: Any) -> None:
         """Put the old value back."""
-        self._plant(pointer, _Old(old), mild=old is None)
+        self._at(pointer, mild=old is None)._take = lambda _: old
 
     def take_out(self, pointer: str, items: Sequence[Item], *, made: bool) -> None:
         """Take items out of a text, and with `made` the text away when nothing is left."""
-        self._plant(pointer, _Items(items, made))
+        self._at(pointer)._take = partial(_without_items, items=items, made=made)
 
     def tidy(self, pointer: str) -> None:
         """Take the part away when nothing is left in it, of an element nothing but its keys."""
-        self._plant(pointer, _MADE, mild=True)
+        self._at(pointer, mild=True)._tidies = True
 
     def of(self, value: Any, field: Field) -> Any:
         """A value without all that; the same object where that is nothing. `field` is the place that it stands at."""
-        return _undone(value, self._tree, field)
+        if type(value) is dict:
+            return self._of_entries(value, field)
+        if type(value) is not list or not field.aligned:
+            return value
+        items = dict(zip(steps_of(value, field), value, strict=True))
+        undone = self._of_entries(items, field)
+        return value if undone is items else list(undone.values())
 
-    def _plant(self, pointer: str, what: Any, *, mild: bool = False) -> None:
+    def _at(self, pointer: str, *, mild: bool = False) -> WayBack:
         steps = pointer.split("/")
         # nothing takes all metadata or spec away
         if steps[0] or not (2 if mild else 3) <= len(steps) <= _DEEPEST or steps[1] not in ("metadata", "spec"):
-            return
-        node = self._tree
+            return WayBack()
+        node = self
         for step in steps[1:]:
-            node = node.setdefault(unescape(step), {})
-        node[_HERE] = what
+            node = node._below.setdefault(unescape(step), WayBack())
+        return node
+
+    def _of_entries(self, value: Object, field: Field) -> Object:
+        result = None
+        for name, node in self._below.items():
+            old = value.get(name, _GONE)
+            if old is _GONE and field.kind == "list":
+                continue
+            new = old if node._take is None else node._take(old)
+            if node._take is None and old is not _GONE:
+                new = node.of(old, field.at((name,)))
+                if node._tidies and new is not old and _is_empty(new, field):
+                    new = _GONE
+            if new is not old:
+                result = dict(value) if result is None else result
+                result[name] = new
+        return value if result is None else {name: item for name, item in result.items() if item is not _GONE}
 
 
-def _undone(value: Any, node: _Node, field: Field) -> Any:
-    """The value without what the node and those below it claim."""
-    if type(value) is dict:
-        return _entries_undone(value, node, field)
-    if type(value) is not list or not field.aligned:
-        return value
-    items = dict(zip(steps_of(value, field), value, strict=True))
-    undone = _entries_undone(items, {step: node[step] for step in node.keys() & items.keys()}, field)
-    return value if undone is items else list(undone.values())
+def _without_items(text: Any, items: Sequence[Item], *, made: bool) -> Any:
+    for item in reversed(items) if type(text) is str else ():
+        text = item.taken_from(text)
+    return _GONE if made and text == "" else text
 
 
-def _entries_undone(value: Object, node: _Node, field: Field) -> Object:
-    result = None
-    for name, below in node.items():
-        if name is _HERE:
-            continue
-        what, old = below.get(_HERE), value.get(name)
-        if type(what) is _Old:
-            new = what.value
-        elif name not in value:
-            continue
-        elif what is _GONE:
-            new = _GONE
-        elif type(what) is _Items:
-            new = what.taken_from(old)
-        else:
-            new = _undone(old, below, field.at((name,)))
-            if what is _MADE and new is not old and (new == [] or (type(new) is dict and not new.keys() - field.keys)):
-                new = _GONE
-        if new is old and name in value:
-            continue
-        result = dict(value) if result is None else result
-        if new is _GONE:
-            del result[name]
-        else:
-            result[name] = new
-    return value if result is None else result
+def _is_empty(value: Any, holder: Field) -> bool:
+    """Whether a list or a mapping holds nothing, or no more than what names it in its list."""
+    return value == [] or (type(value) is dict and not value.keys() - holder.keys)

@@ -22,7 +22,7 @@ from injector.cluster.rollout.steps import NewPod, next_pod
 from injector.cluster.template_maps import last_change
 from injector.diagnostics import Diagnostic, Key
 from injector.injection import Injection
-from injector.pods.conformance import CONTAINERS, lacks_parts
+from injector.pods.conformance import lacks_parts, parts_of_containers
 from injector.pods.context import Namespace, Object, Request, filled, mapping, mapping_at, mappings_at, string_field
 from injector.pods.decision import decide
 from injector.pods.fields import CONTAINER_LISTS
@@ -71,7 +71,7 @@ class PodState(NamedTuple):
 
 class Expected(NamedTuple):
     """What a pod that is created now gets: the effect, the reason, and keyed pointers of what is added, by which a pod
-    is known that has it; None for an injection that defines no container: then the mark alone tells.
+    is known that has it; None for an injection that adds nothing to containers: then the mark alone tells.
     """
 
     effect: Effect
@@ -82,8 +82,7 @@ class Expected(NamedTuple):
     def of(cls, replay: Injection, settings: Settings) -> Expected:
         """That of an injection."""
         receipt = read_receipt(replay.object, settings)
-        parts = receipt.added if receipt and any(applied.containers for applied in replay.applied) else None
-        return cls(replay.effect, str(replay.reason), parts)
+        return cls(replay.effect, str(replay.reason), (parts_of_containers(receipt) or None) if receipt else None)
 
     def is_lacked_by(self, pod: Object) -> bool:
         """Whether a pod without a mark lacks it."""
@@ -129,8 +128,7 @@ def state_of(
 
 def _lacks_claimed(pod: Object, receipt: Receipt, expected: Callable[[], Expected]) -> bool:
     """Whether a pod lacks a container of its receipt; of one that names none, what the pod would get now tells."""
-    own = [part for part in (*receipt.added, *receipt.guaranteed) if part.startswith(CONTAINERS)]
-    return lacks_parts(pod, own or expected().parts or ())
+    return lacks_parts(pod, parts_of_containers(receipt) or expected().parts or ())
 
 
 def _why_missing(pod: Object, new: Expected, changes: Changes, settings: Settings, *, marked: bool) -> Diagnostic:

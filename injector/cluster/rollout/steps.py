@@ -28,7 +28,7 @@ from injector.cluster.rollout.plan import PlannedWorkload
 from injector.cluster.rollout.rollout_marks import RolloutMark, digest_of
 from injector.diagnostics import Diagnostic, Severity
 from injector.errors import InjectorError
-from injector.pods.conformance import CONTAINERS, lacks_parts
+from injector.pods.conformance import lacks_parts, parts_of_containers
 from injector.pods.context import Object, filled, mapping_at, without
 from injector.pods.receipt import Receipt, read_receipt, take_off
 from injector.pods.shape import string_map
@@ -59,9 +59,8 @@ class NewPod(NamedTuple):
         """
         if self.receipt is None:
             return False
-        if any(pointer.startswith(CONTAINERS) for pointer in self.receipt.added):
-            return lacks_parts(pod, self.receipt.added)
-        return injected_receipt(pod, settings) is None
+        parts = parts_of_containers(self.receipt)
+        return lacks_parts(pod, parts) if parts else injected_receipt(pod, settings) is None
 
     def differs(self, pod: Object, settings: Settings) -> bool:
         """Whether a pod has other sidecars than this one."""
