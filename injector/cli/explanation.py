@@ -277,7 +277,7 @@ def explanation_of(
     mistakes = [*mistakes, *_misspelt(pod, settings, [result, *(trail.result for trail in of_pods)])]
     new = _without_warnings(mistakes, [result])
     recorded, unready = _recorded(obj, settings), tuple(unready_sidecars(obj, namespace.name, settings))
-    hidden = hidden_variables(pod, result, namespace.name, None)
+    hidden = hidden_variables(pod, result, namespace.name, settings, None)
     known = (*of_other_systems(pod, namespace, settings), *hidden, *facts)
     of_pod = Explanation(name, origin, namespace, result, settings, new, known, trails, recorded)
     return replace(of_pod, unready=unready, attempt=attempt)

@@ -7,14 +7,15 @@ https://kubernetes.io/docs/tasks/configure-pod-container/configure-pod-configmap
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import product
 
+from injector.diagnostics import spoken_path
 from injector.injection import Injection
-from injector.pods.context import Object, mapping_at, mappings_at
+from injector.pods.context import Object, mapping, mapping_at, mappings_at
 from injector.pods.env_order import may_bring
-from injector.pods.fields import CONTAINER_LISTS
+from injector.pods.keyed_pointers import PointerIndex, path_of, steps_to
 from injector.pods.overlay import name_of
-from injector.reasons import Effect
+from injector.pods.receipt import read_receipt
+from injector.settings import Settings
 
 #: By kind, namespace and name of a ConfigMap or a Secret the keys that it has.
 Keys = dict[tuple[str, str, str], Object]
@@ -31,24 +32,23 @@ def keys_in(objects: Iterable[tuple[Object, str]]) -> Keys:
     }
 
 
-def hidden_variables(pod: Object, result: Injection, namespace: str, known: Keys | None) -> Iterator[str]:
+def hidden_variables(
+    pod: Object, result: Injection, namespace: str, settings: Settings, known: Keys | None
+) -> Iterator[str]:
     """A sentence for each variable that a template sets in a container of the app, and so hides one that comes by the
     container's `envFrom`; where the keys are not known (None), for each that may come so.
     """
-    if result.effect is not Effect.INJECT:  # the pod may have any shape then
-        return
-    for field in CONTAINER_LISTS:
-        after = {container["name"]: container for container in mappings_at(result.object["spec"], field)}
-        for container in mappings_at(pod["spec"], field):
-            own = {variable.get("name") for variable in mappings_at(container, "env")}
-            new = [v["name"] for v in mappings_at(after.get(container["name"], {}), "env") if v["name"] not in own]
-            for name, source in product(new, mappings_at(container, "envFrom")):
-                kind, ref = next(((kind, mapping_at(source, f)) for f, kind in _KINDS.items() if f in source), ("", {}))
-                keys = None if known is None else known.get((kind, namespace, str(ref.get("name"))), ())
-                key = name.removeprefix(str(source.get("prefix") or ""))
-                if may_bring(source, name) and (keys is None or key in keys):
-                    comes = "if that comes" if keys is None else "that comes"
-                    yield (
-                        f"variable {name} in container {container['name']} is the template's, and hides the app's own "
-                        f"{comes} by envFrom from {kind} {ref.get('name')}; to keep the app's, write it in env"
-                    )
+    receipt, places = read_receipt(result.object, settings), PointerIndex(pod)
+    for pointer in receipt.added if receipt else ():
+        container, field, name = pointer.rpartition("/")[0].rpartition("/")[0], *steps_to(pointer)[-2:]
+        for source in mappings_at(mapping(places.at(container)), "envFrom") if field == "env" else ():
+            kind, ref = next(
+                ((kind, mapping_at(source, key)) for key, kind in _KINDS.items() if key in source), ("", {})
+            )
+            keys = known and known.get((kind, namespace, str(ref.get("name"))), {})
+            if may_bring(source, name) and (keys is None or name.removeprefix(source.get("prefix") or "") in keys):
+                yield (
+                    f"variable {name} in {spoken_path(path_of(container))} is the template's, and hides the app's own "
+                    f"that {'may come' if keys is None else 'comes'} by envFrom from {kind} {ref.get('name')}; to keep "
+                    "the app's, write it in env"
+                )

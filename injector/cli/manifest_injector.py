@@ -191,7 +191,7 @@ class Injector:
         attempt = Attempt(result, pod, namespace, snapshot, sources.overrides, workload_with_pods(obj))
         remarks = [
             *remarks_on(obj, attempt, self._names, self._author_warnings),
-            *hidden_variables(pod, result, namespace.name, self._keys),
+            *hidden_variables(pod, result, namespace.name, sources.settings, self._keys),
         ]
         place, at = place_of(attempt, names), ""
         if place is not None and not place.origin.startswith(str(gallery_path())):

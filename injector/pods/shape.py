@@ -162,11 +162,9 @@ def check_appended(overlay: Any, field: Field, path: Path = (), *, of_app: bool 
         if field.address != "ObjectMeta.annotations[]" and not (of_app and field.address == "EnvVar.value"):
             message = f'`!append` is for annotations of pods and for variables of the container "{EVERY_CONTAINER}"'
             raise OverlayError(message, path)
-        for name in ("separator", "item"):
-            if type(text := mapping(overlay.fields).get(name)) is not str or not text:
-                raise OverlayError(f"`!append` needs a mapping with `separator` and `item`; {name} is no text", path)
-        if unknown := overlay.fields.keys() - {"separator", "item"}:
-            raise OverlayError(f"`!append` has no {shortened(min(unknown))}; it has `separator` and `item`", path)
+        fields = mapping(overlay.fields)
+        if fields.keys() != {"separator", "item"} or not all(text and type(text) is str for text in fields.values()):
+            raise OverlayError("`!append` needs a mapping with a `separator` and an `item`, both text", path)
     elif type(value) is dict:
         for name, part in value.items():
             check_appended(part, field.fields[name], (*path, name), of_app=of_app)
