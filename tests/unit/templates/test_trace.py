@@ -186,7 +186,9 @@ def test_gallery(name: str) -> None:
                 place = found.place(path)
                 written = place.text[place.column - 1 :].removeprefix("!replace ")
                 text = value if isinstance(value, str) else str(value).lower()
-                if not written.startswith(("|", ">")):
+                if written.startswith("!append "):
+                    assert text in written, (path, place)
+                elif not written.startswith(("|", ">")):
                     literal = re.match(r"[\"']?(\{\{)?(.?)", written)
                     assert literal, (path, value, place)
                     assert literal[1] or literal[2] == text[:1] or (not text and literal[2] in "\"'"), (path, place)
