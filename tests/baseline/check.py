@@ -9,7 +9,7 @@ from tests.baseline.record import differences, present, recorded, told
 
 _recorded = cache(recorded)
 #: Generated pods come in rows of so many, of which each template gets one of so many.
-_ROW, _SHARES = 50, 4
+_ROW, _SHARES = 50, 8
 
 
 def check(part: str) -> None:
@@ -19,7 +19,7 @@ def check(part: str) -> None:
 
 
 def check_share(part: str) -> None:
-    """The same for a quarter of the cases: the next part's quarter is another one. What is no row has its place."""
+    """The same for an eighth of the cases: the next part's eighth is another one. What is no row has its place."""
     turn = list(PARTS).index(part) % _SHARES
     places = {key: place for place, key in enumerate(_recorded()[part])}
 

@@ -10,7 +10,7 @@ from tests.baseline.generated import PODS
 from tests.baseline.parts import PARTS
 from tests.baseline.record import FILE, Difference, differences, grouped, look, recorded, told
 
-#: Of each a quarter is in `make test`; of the generated pods in files of their own.
+#: Of each an eighth is in `make test`; of the generated pods in files of their own.
 OF_AUTHORS = ("broken/rules", "broken/templates")
 LONG = [name for name in PARTS if name.startswith("pods/") or name in OF_AUTHORS]
 
@@ -23,7 +23,7 @@ def test_part(part: str) -> None:
 
 
 @pytest.mark.parametrize("part", OF_AUTHORS)
-def test_a_quarter(part: str) -> None:
+def test_an_eighth(part: str) -> None:
     check_share(part)
 
 

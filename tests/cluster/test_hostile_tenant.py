@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -73,9 +74,10 @@ def test_pods_that_do_not_come_up_budgets_and_marks(outage: Outage) -> None:
     assert outage.resting().keys() == {outage.name} and outage.stopped() == ""
 
 
-def test_namespaces_that_are_held_entirely(outage: Outage) -> None:
-    """45 of 50, with the pace that is the default: the other five are mended within three minutes."""
-    spaces = [outage.name, *(outage.namespace() for _ in range(49))]
+@pytest.mark.parametrize("count", [15, pytest.param(50, marks=pytest.mark.soak(minutes=10))])
+def test_namespaces_that_are_held_entirely(outage: Outage, count: int) -> None:
+    """All but five, with the pace that is the default: these are mended within three minutes."""
+    spaces = [outage.name, *(outage.namespace() for _ in range(count - 1))]
     free = sorted(spaces)[-5:]  # all that come before are held
     for space in spaces:
         if space not in free:
@@ -88,7 +90,7 @@ def test_namespaces_that_are_held_entirely(outage: Outage) -> None:
     outage.end(pace={}, quick=QUICK.replace("repair._WORKLOAD_SECONDS =", ""))
     for space in free:
         eventually("they are mended", lambda space=space: outage.has_sidecars("web", space), 180)
-    eventually("the others still miss it", lambda: outage.missing() == 45)
+    eventually("the others still miss it", lambda: outage.missing() == count - 5)
     assert outage.evictions() == 5
 
 
@@ -129,12 +131,13 @@ def hostile() -> Iterator[tuple[str, Object]]:
         yield "managedFields", {"managedFields": [{**entry, "time": at, "fieldsV1": fields}]}
 
 
-def test_whatever_metadata_says(outage: Outage) -> None:
+@pytest.mark.parametrize("every", [3, pytest.param(1, marks=pytest.mark.soak(minutes=10))])
+def test_whatever_metadata_says(outage: Outage, every: int) -> None:
     """Of pods, and of their workloads: `repair`, `list` and the plan of `rollout` get by, and others are mended."""
     api, other = outage.api, outage.namespace()
     outage.bare(deployment("web", 2), space=other)
     count = 0
-    for count, (_, metadata) in enumerate(hostile(), 1):
+    for count, (_, metadata) in enumerate(islice(hostile(), 0, None, every), 1):
         obj = deployment(f"d-{count}", 1)
         obj["metadata"] |= {key: value for key, value in metadata.items() if key != "ownerReferences"}
         obj["spec"]["replicas"] = 0
@@ -154,7 +157,7 @@ def test_whatever_metadata_says(outage: Outage) -> None:
         }
         own.setdefault("ownerReferences", [owner])
         api.create({"apiVersion": "v1", "kind": "Pod", "metadata": own, "spec": template["spec"]}, outage.name)
-    assert count > 80
+    assert count > 80 // every
     outage.end()
     eventually("the others are mended", lambda: outage.has_sidecars("web", other))
     where = ("--kubeconfig", outage.control_plane.kubeconfig, "--injector-namespace", outage.own, "-A")

@@ -43,7 +43,7 @@ def test_there_are_enough():
     assert sum(name.startswith("broken/") for name in MANIFESTS) >= 40
 
 
-@pytest.mark.parametrize(("manifest", "variant", "sidecars"), sampled(CASES, 2))
+@pytest.mark.parametrize(("manifest", "variant", "sidecars"), sampled(CASES, 3))
 def test_inject_inject_again_uninject(manifest, variant, sidecars, tmp_path, templates_once):
     inject_inject_again_uninject(manifest, variant, sidecars, tmp_path)
 

@@ -266,7 +266,7 @@ _EXAMPLES = [(f"{name}: bad example", {**RIGHT["tool"], **rule.documentation.bad
 
 @pytest.mark.parametrize(
     ("what", "files"),
-    [*sampled(_BROKEN, 3), *_OF_RULES, *sampled(_EXAMPLES, 2)],
+    [*sampled(_BROKEN, 6), *_OF_RULES, *sampled(_EXAMPLES, 4)],
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_nothing_gets_worse(what: str, files: dict[str, str]) -> None:
