@@ -71,7 +71,7 @@ class PodState(NamedTuple):
 
 class Expected(NamedTuple):
     """What a pod that is created now gets: the effect, the reason, and keyed pointers of what is added, by which a pod
-    is known that has it; None for an injection that adds nothing to containers: then the mark alone tells.
+    is known that has it; None for an injection that defines no container: then the mark alone tells.
     """
 
     effect: Effect
@@ -82,7 +82,8 @@ class Expected(NamedTuple):
     def of(cls, replay: Injection, settings: Settings) -> Expected:
         """That of an injection."""
         receipt = read_receipt(replay.object, settings)
-        return cls(replay.effect, str(replay.reason), (parts_of_containers(receipt) or None) if receipt else None)
+        parts = parts_of_containers(receipt) if receipt and any(each.containers for each in replay.applied) else None
+        return cls(replay.effect, str(replay.reason), parts)
 
     def is_lacked_by(self, pod: Object) -> bool:
         """Whether a pod without a mark lacks it."""
