@@ -88,8 +88,10 @@ def cases(count: int, seed: int) -> list[Case]:
     every = [c for c in every if c.has_sidecar or c.later not in ("image", "unmarked")]
     every = [c for c in every if not (c.has_sidecar and c.later == "forged") and not (c.says and c.changes)]
     chosen = random.Random(seed)
+    chosen.shuffle(every)
+    each = {(c.later, c.state): c for c in every}.values()  # whatever is done to a pod, with each state after it
     owned = [c for c in every if c.kind == "owned"]  # which the others say less of
-    return [chosen.choice(owned if number % 3 else every) for number in range(count)]
+    return [*each, *(chosen.choice(owned if number % 3 else every) for number in range(count - len(each)))]
 
 
 class World:
