@@ -17,7 +17,8 @@ from injector.pods.decision import Decision
 from injector.pods.delivery import GeneratedConfigMap, by_annotation, config_map
 from injector.pods.fields import CONTAINER_LISTS
 from injector.pods.fitting import check_volumes, volumes_of
-from injector.pods.merge import Appended, add_items, merge
+from injector.pods.keyed_pointers import Appended, add_items
+from injector.pods.merge import merge
 from injector.pods.overlay import name_of, with_mirrors
 from injector.pods.receipt import Receipt, make_receipt, take_off
 from injector.pods.shape import check_shape, string_map
@@ -277,7 +278,8 @@ def _apply_with(base: Object, app: frozenset[str], task: InjectionContext) -> Ap
             check_security(merged.pod, state, task.namespace, task.snapshot.cluster)
         state, placement = merged.pod, merged.placement
         applied.append(result)
-        add_items(appended, merged.appended)
+        for pointer, items in merged.appended.items():
+            add_items(appended, pointer, *items)
         warnings += [*parameters.warnings, *given_by(template, new_warnings), *merged.differences]
     return AppliedPod(base, state, tuple(applied), appended, choice.source, tuple(warnings))
 

@@ -18,10 +18,10 @@ from injector.pods.context import Object
 from injector.pods.delivery import file_annotation
 from injector.pods.differences import says_the_same, with_plugins_additions
 from injector.pods.fields import CONTAINER_LISTS, POD
-from injector.pods.keyed_pointers import PointerIndex, escape, in_pod, steps_to
-from injector.pods.merge import Appended, add_items, merge
+from injector.pods.keyed_pointers import Appended, PointerIndex, add_items, escape, in_pod, steps_to
+from injector.pods.merge import merge
 from injector.pods.overlay import name_of
-from injector.pods.receipt import Receipt, take_off
+from injector.pods.receipt import Receipt, take_off, without_items
 from injector.pods.shape import string_map
 from injector.reasons import Reason
 from injector.settings import Settings
@@ -43,7 +43,8 @@ def guaranteed(pod: Object, receipt: Receipt | None, task: InjectionContext) -> 
         candidates.insert(0, (afresh, with_plugins_additions(afresh.pod, pod)))
     elif receipt is not None:
         complete = _all_seen(pod, afresh, receipt, task)
-        candidates.insert(0, (complete, reapply(pod, complete, receipt, task)))
+        own = pod if receipt.generation == task.snapshot.generation else without_items(pod, receipt)
+        candidates.insert(0, (complete, reapply(own, complete, receipt, task)))
     differences: tuple[Diagnostic, ...] = ()
     for applied_pod, final in candidates:
         differences = _differences(final, applied_pod, task)
@@ -137,7 +138,8 @@ def _differences(actual: Object, applied_pod: AppliedPod, task: InjectionContext
         merged = merge(expected, applied.overlay, app=app, placement=placement, caches=task.snapshot.caches)
         expected, placement = merged.pod, merged.placement
         replaced += merged.replaced
-        add_items(appended, merged.appended)
+        for pointer, items in merged.appended.items():
+            add_items(appended, pointer, *items)
     replaced += [f"/metadata/annotations/{escape(key)}" for key in _file_annotations(applied_pod, task.settings)]
     permitted = _permitted(applied_pod, task, defaults)
     return protected_differences(actual, expected, permitted, replaced=replaced, appended=appended)

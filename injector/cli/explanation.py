@@ -213,8 +213,8 @@ class Explanation:
         receipt = None if self.injection is None else read_receipt(self.injection.object, self.settings)
         if receipt is None:
             return []
-        changed = {"in place of another value": receipt.replaced, "behind what stands there": receipt.appended}
-        return [*receipt.added, *(f"{path} ({how})" for how, paths in changed.items() for path in paths)]
+        changed = {*receipt.replaced, *receipt.appended}.difference(receipt.created)
+        return [f"{path} (in place of another value)" if path in changed else path for path in receipt.places]
 
 
 def _verdict(result: Injection) -> Object:

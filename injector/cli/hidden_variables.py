@@ -40,7 +40,7 @@ def hidden_variables(
     """
     receipt, places = read_receipt(result.object, settings), PointerIndex(pod)
     for pointer in receipt.added if receipt else ():
-        container, field, name = pointer.rpartition("/")[0].rpartition("/")[0], *steps_to(pointer)[-2:]
+        container, (*_, field, name) = pointer.rsplit("/", 2)[0], ("", "", *steps_to(pointer))
         for source in mappings_at(mapping(places.at(container)), "envFrom") if field == "env" else ():
             kind, ref = next(
                 ((kind, mapping_at(source, key)) for key, kind in _KINDS.items() if key in source), ("", {})

@@ -283,7 +283,8 @@ _OTHER = "other field"
 def parts_of(pod: Object, settings: Settings, config_maps: int) -> str:
     """How many parts of each kind a pod has from its injection: `2 init containers, 1 volume, 1 ConfigMap`."""
     receipt = read_receipt(pod, settings)
-    paths = () if receipt is None else receipt.places
+    appended = (path.removesuffix("/value") for path in receipt.appended) if receipt else ()
+    paths = (*receipt.added, *receipt.replaced, *appended) if receipt else ()
     counts = Counter(_PARTS.get(path.split("/")[-2], _OTHER) for path in paths)
     counts["ConfigMap"] = config_maps
     return ", ".join(counted(counts[part], part) for part in (*_PARTS.values(), _OTHER, "ConfigMap") if counts[part])

@@ -9,6 +9,7 @@ https://kubernetes.io/docs/tasks/inject-data-application/define-interdependent-e
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import reduce
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -86,7 +87,7 @@ def protected_differences(
     permitted: Permitted,
     *,
     replaced: Collection[str],
-    appended: Mapping[str, Collection[Item]] = MappingProxyType({}),
+    appended: Mapping[str, Sequence[Item]] = MappingProxyType({}),
 ) -> tuple[Diagnostic, ...]:
     """What the pod lacks of its sidecars, or changes or adds in them; empty when all is well.
 
@@ -109,16 +110,22 @@ def protected_differences(
             differences.append(finding)
             continue
         pointer, have, expected_value, strict = finding
-        if is_below(pointer if have is not None else pointer.rpartition("/")[0], permitted.defaults):
+        items = appended.get(pointer, ())
+        is_default = is_below(pointer if have is not None else pointer.rpartition("/")[0], permitted.defaults)
+        if _holds(have, None if is_default else expected_value, items) if items else is_default:
             continue
-        if pointer in appended:
-            if type(have) is str and all(item.is_in(have) for item in appended[pointer]):
-                continue
-            strict = True
         other_shape = type(expected_value) in (dict, list) and type(have) is not type(expected_value)
-        if strict or have is None or other_shape or is_below(pointer, insisted):
+        if strict or items or have is None or other_shape or is_below(pointer, insisted):
             differences.append(_difference(pointer, have, expected_value))
     return tuple(dict.fromkeys(differences))
+
+
+def _holds(have: Any, expected: str | None, items: Sequence[Item]) -> bool:
+    """Whether a text has all items. What else the templates put there, but for a default (None), stands before them."""
+    text = reduce(lambda text, item: item.behind(text), items, "")
+    if type(have) is not str or expected in (text, None):
+        return type(have) is str and all(item.is_in(have) for item in items)
+    return have.startswith(f"{expected}{items[-1].separator}")
 
 
 #: Keyed pointer, actual value (None: absent), expected value (None: must not be there), whether the values must agree.

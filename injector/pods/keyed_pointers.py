@@ -14,10 +14,12 @@ import msgspec
 
 from injector.budget import charge
 from injector.diagnostics import Key, Path
+from injector.errors import InjectionError
 from injector.names import kind_of
 from injector.pods.context import Object, mappings_at
 from injector.pods.fields import CONTAINER_LISTS, POD, Field
-from injector.pods.overlay import EVERY_CONTAINER, Append, Replace, bare_value, plain
+from injector.pods.overlay import EVERY_CONTAINER, Append, Item, Replace, bare_value, plain
+from injector.reasons import Reason
 
 
 def step_of(item: Any, field: Field) -> str:
@@ -72,6 +74,22 @@ def has_key(item: Any, field: Field) -> bool:
         return False
     values = [item.get(key, default) for key, default in field.key_defaults.items()]
     return all(type(value) in (str, int) and value != "" for value in values)
+
+
+#: The items that were appended, by the keyed pointer of the text that has them.
+Appended = dict[str, list[Item]]
+
+
+def add_items(appended: Appended, pointer: str, *items: Item) -> None:
+    """Add what was appended later.
+
+    Raises InjectionError with Reason.CONFLICT where other items of the text have another separator.
+    """
+    before = appended.setdefault(pointer, [])
+    before += items
+    if len({item.separator for item in before}) > 1:
+        message = "templates append to it with different separators"
+        raise InjectionError(Reason.CONFLICT, message, path=path_of(pointer))
 
 
 def tags(value: Any, pointer: str, field: Field) -> Iterator[tuple[str, Replace | Append]]:

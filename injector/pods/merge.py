@@ -19,13 +19,20 @@ from injector.pods.differences import Differences, expect, is_below, no_key, say
 from injector.pods.env_order import with_new_variables, without_hiding
 from injector.pods.fields import POD, Field
 from injector.pods.fitting import fit, keep_requests_below_limits, with_implied_requests
-from injector.pods.keyed_pointers import element_step, escape, has_key, in_pod, step_of, steps_of, tags
-from injector.pods.overlay import EVERY_CONTAINER, Append, Item, Overlay, Replace, holds_tag, name_of, patch_of, plain
+from injector.pods.keyed_pointers import (
+    Appended,
+    add_items,
+    element_step,
+    escape,
+    has_key,
+    in_pod,
+    step_of,
+    steps_of,
+    tags,
+)
+from injector.pods.overlay import EVERY_CONTAINER, Append, Overlay, Replace, holds_tag, name_of, patch_of, plain
 from injector.pods.patch import same
 from injector.pods.sidecars import Placement, place
-
-#: The items that were appended, by the keyed pointer of the text that has them.
-Appended = dict[str, list[Item]]
 
 
 class Merged(msgspec.Struct, frozen=True):
@@ -80,12 +87,6 @@ def merge(
         merger.appended,
         following,
     )
-
-
-def add_items(appended: Appended, more: Appended) -> None:
-    """Add what a later merge appended."""
-    for pointer, items in more.items():
-        appended.setdefault(pointer, []).extend(items)
 
 
 class _Merger(msgspec.Struct):
@@ -334,7 +335,7 @@ class _Merger(msgspec.Struct):
             return value
         for at, tag in tags(value, pointer, field):
             if type(tag) is Append:
-                self.appended.setdefault(at, []).append(tag.item)
+                add_items(self.appended, at, tag.item)
             else:
                 self.replaced.append(at)
         return plain(value)

@@ -17,7 +17,7 @@ from injector.diagnostics import Path
 from injector.pods.context import Object, mapping, without
 from injector.pods.fields import CONTAINER_LISTS
 
-#: A partial pod. Values anywhere in it may be `Replace`; lists name their elements by merge key.
+#: A partial pod. Values anywhere in it may be `Replace` or `Append`; lists name their elements by merge key.
 Overlay = Object
 
 #: The container name that stands for every container of the app.
@@ -56,12 +56,16 @@ class Item(NamedTuple):
 
     def taken_from(self, text: str) -> str:
         """The text without the item: as it was before, and with what others put behind it since."""
-        before, found, after = self._enclosed(text).rpartition(self._enclosed(self.text))
+        if not (self.separator and self.text):  # whoever writes a receipt may say anything
+            return text
+        # from behind, as `rpartition` does, whose time is that of a product
+        reverse = self._enclosed(text)[::-1].partition(self._enclosed(self.text)[::-1])
+        after, found, before = (part[::-1] for part in reverse)
         length = len(self.separator)
         return f"{before}{self.separator}{after}"[length:-length] if found else text
 
     def _enclosed(self, text: str) -> str:
-        charge(len(text) >> 10)
+        charge(1 + (len(text) >> 10))
         return f"{self.separator}{text}{self.separator}"
 
 

@@ -199,6 +199,15 @@ def take_off(pod: Object, receipt: Receipt | None, settings: Settings) -> Object
     return result if type(result) is dict else pod
 
 
+def without_items(pod: Object, receipt: Receipt) -> Object:
+    """The pod without what was appended to its texts: a later injection may append something else."""
+    way_back = WayBack()
+    for pointer, items in receipt.appended.items():
+        way_back.take_out(pointer, items, made=False)
+    result: Object = way_back.of(pod, POD)
+    return result
+
+
 def _claim(pointer: str, field: Field, value: Any, added: list[str], created: list[str]) -> None:
     inner = _entries(field, value)
     if not inner:

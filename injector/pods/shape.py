@@ -15,7 +15,7 @@ from injector.diagnostics import Key, Path, spoken_path
 from injector.errors import InjectionError
 from injector.names import is_dns_label, kind_of, quotes_help, shortened
 from injector.pods.context import Object, mapping, mapping_at
-from injector.pods.fields import CONTAINER, CONTAINER_LISTS, POD, SPEC, VALUE_TYPES, Field
+from injector.pods.fields import ANY, CONTAINER, CONTAINER_LISTS, POD, SPEC, VALUE_TYPES, Field
 from injector.pods.overlay import EVERY_CONTAINER, SELECTING, Append, Overlay, Replace, bare_value, name_of, plain
 from injector.reasons import Reason
 
@@ -157,7 +157,7 @@ def check_appended(overlay: Any, field: Field, path: Path = (), *, of_app: bool 
     """Refuse an `!append` that lacks something, or that stands where no text is a list. `field` is the overlay's place,
     and `of_app` whether this is a part of the app's containers. Raises OverlayError.
     """
-    value = bare_value(overlay)
+    value, field = bare_value(overlay), ANY if type(overlay) is Replace else field
     if type(overlay) is Append:
         if field.address != "ObjectMeta.annotations[]" and not (of_app and field.address == "EnvVar.value"):
             message = f'`!append` is for annotations of pods and for variables of the container "{EVERY_CONTAINER}"'

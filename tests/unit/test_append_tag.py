@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -161,6 +162,58 @@ def test_a_forged_receipt_takes_nothing_out() -> None:
     assert value_of(again.object) == "-Da -Dsafe -Dx"
 
 
+def variable(text: str) -> str:
+    return f'spec: {{containers: [{{name: "*", env: [{text}]}}]}}'
+
+
+ITEM = variable('{name: JAVA_TOOL_OPTIONS, value: !append {separator: " ", item: -Dx}}')
+PLAIN = variable("{name: JAVA_TOOL_OPTIONS, value: -Dp}")
+
+
+@pytest.mark.parametrize("first", [PLAIN, PLAIN.replace("value:", "value: !replace")])
+def test_what_another_template_guarantees_stays_guaranteed(first: str) -> None:
+    snapshot = side(first, other=ITEM)
+    done = inject(web(), REQUIRED, snapshot).object
+    assert value_of(done) == "-Dp -Dx"
+    named(done, "app")["env"][0]["value"] += " -Dlate"
+    assert guard(done, REQUIRED, snapshot).reason is Reason.ALREADY_INJECTED
+    for text in ("-Devil -Dx", "-Dp", "-Dp -Dxy"):
+        named(done, "app")["env"][0]["value"] = text
+        assert guard(done, REQUIRED, snapshot).reason is Reason.NOT_INJECTED, text
+
+
+def test_a_default_does_not_stand_for_the_item() -> None:
+    snapshot = side(variable("!default {name: JAVA_TOOL_OPTIONS, value: -Dd}"), other=ITEM)
+    for pod, final in ((web(), "-Dd -Dx"), (with_value("-Da"), "-Da -Dx")):
+        done = inject(pod, REQUIRED, snapshot).object
+        assert value_of(done) == final
+        assert guard(done, REQUIRED, snapshot).reason is Reason.ALREADY_INJECTED
+        named(done, "app")["env"][0]["value"] = "-Da"
+        assert guard(done, REQUIRED, snapshot).reason is Reason.NOT_INJECTED
+
+
+def test_items_of_one_text_have_one_separator() -> None:
+    snapshot = side(ITEM, other=ITEM.replace('" "', '":"'))
+    for namespace in (ENABLED, REQUIRED):
+        assert inject(with_value("-Da"), namespace, snapshot).reason is Reason.CONFLICT
+
+
+def test_a_template_that_changed_leaves_no_item_behind() -> None:
+    done = inject(with_value("-Da"), REQUIRED, side(ITEM)).object
+    again = inject(done, REQUIRED, side(ITEM.replace("-Dx", "-Dx2"))).object
+    assert value_of(again) == "-Da -Dx2"
+    assert uninject(again, Settings()) == with_value("-Da")
+
+
+@pytest.mark.parametrize("items", [[["", ""]], [["", "a"]], [[" ", ""]], [["a", "b" + "a" * 100_000]]])
+def test_a_receipt_may_say_anything(items: list[list[str]]) -> None:
+    done = inject(with_value("a" * 200_000), ENABLED, side(ITEM)).object
+    marks, key = done["metadata"]["annotations"], Settings().receipt_key
+    marks[key] = json.dumps({**json.loads(marks[key]), "appended": {POINTER: items}})
+    assert "a" * 200_000 in value_of(uninject(done, Settings()))
+    assert value_of(inject(done, REQUIRED, side(ITEM)).object) == "a" * 200_000 + " -Dx"
+
+
 @pytest.mark.parametrize(
     "part",
     [
@@ -174,6 +227,8 @@ def test_a_forged_receipt_takes_nothing_out() -> None:
         "metadata: {annotations: {a: !append {separator: ',', item: 5}}}",
         "metadata: {annotations: {a: !append {separator: ',', item: {{ params.x }}}}}",
         "metadata: {annotations: {a: !append {separator: ',', item: x, last: true}}}",
+        "metadata: {annotations: !replace {a: !append {separator: ',', item: x}}}",
+        'spec: {containers: [{name: "*", env: !replace [{name: A, value: !append {separator: ",", item: x}}]}]}',
     ],
 )
 def test_what_is_wrong_is_told_with_its_place(part: str, golden: Golden) -> None:

@@ -56,3 +56,14 @@ def test_it_is_told(run: Callable[..., Any], tmp_path: Path, text: str, is_hidde
     assert injected.code == 0 and ("hides the app's own" in injected.err) is is_hidden
     explained = run("explain", *options, "-", stdin=text)
     assert explained.code == 0 and ("hides the app's own" in explained.out) is may_be
+
+
+def test_a_pod_without_metadata_is_no_fault(run: Callable[..., Any], tmp_path: Path) -> None:
+    folder = tmp_path / "templates" / "named"
+    folder.mkdir(parents=True)
+    (folder / "template.yaml").write_text("description: A name.\n")
+    (folder / "overlay.yaml.j2").write_text("metadata: {annotations: {}}\nspec: {hostname: a}\n")
+    spec = {"selector": {}, "template": {"spec": {"containers": [{"name": "app", "image": "a:1"}]}}}
+    text = yaml.safe_dump({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": spec})
+    done = run("inject", "--templates-dir", str(folder.parent), "--templates", "named", "-", stdin=text)
+    assert done.code == 0, done.err
