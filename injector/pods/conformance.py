@@ -9,7 +9,6 @@ https://kubernetes.io/docs/tasks/inject-data-application/define-interdependent-e
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import reduce
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -31,7 +30,7 @@ from injector.pods.differences import (
 from injector.pods.env_order import reordered_variables
 from injector.pods.fields import CONTAINER, CONTAINER_LISTS, POD, SPEC, Field
 from injector.pods.keyed_pointers import PointerIndex, escape, in_pod, mount_path, step_of, steps_of
-from injector.pods.overlay import Item
+from injector.pods.overlay import Item, with_items
 from injector.pods.receipt import Receipt
 
 _CONTAINERS = ("/spec/containers/", "/spec/initContainers/")
@@ -122,8 +121,7 @@ def protected_differences(
 
 def _holds(have: Any, expected: str | None, items: Sequence[Item]) -> bool:
     """Whether a text has all items. What else the templates put there, but for a default (None), stands before them."""
-    text = reduce(lambda text, item: item.behind(text), items, "")
-    if type(have) is not str or expected in (text, None):
+    if type(have) is not str or expected in (with_items("", items), None):
         return type(have) is str and all(item.is_in(have) for item in items)
     return have.startswith(f"{expected}{items[-1].separator}")
 

@@ -1,4 +1,6 @@
-"""The order of a container's variables: `$(NAME)` in a value refers to a variable that stands before it.
+"""The variables of a container: in which order they stand, and which may come by its `envFrom`.
+
+`$(NAME)` in a value refers to a variable that stands before it, and `env` hides what comes by `envFrom`.
 
 Source: Kubernetes documentation, "Define Dependent Environment Variables".
 """
@@ -78,7 +80,7 @@ def with_new_variables(
 
 def without_hiding(have: Object, overlay: Overlay) -> tuple[Overlay, list[str]]:
     """A container's overlay without what it would append to variables that may come by the container's `envFrom`, and
-    the names of these: `env` hides what comes by `envFrom`.
+    the names of these.
     """
     own, kept, hiding = {_name(variable) for variable in have.get("env") or ()}, [], []
     for variable in overlay.get("env") or ():

@@ -38,9 +38,8 @@ from injector.pods.sidecars import Placement, place
 class Merged(msgspec.Struct, frozen=True):
     """A merge's result.
 
-    `differences`: where pod and template disagree and the pod's stays. `replaced`: keyed pointers at
-    which a `!replace` stands, whether it had to change something or not. `appended`: the items of each `!append`, by
-    the keyed pointer of the text. `placement`: for the next template.
+    `differences`: where pod and template disagree and the pod's stays. `replaced`: keyed pointers of every `!replace`.
+    `appended`: items that were not there, by the keyed pointer of their text. `placement`: for the next template.
     """
 
     pod: Object
@@ -168,9 +167,10 @@ class _Merger(msgspec.Struct):
         """The text with the item of an `!append` behind what stands there."""
         if type(have) is not str:
             self.differences.compare(have, overlay.value, field, pointer)
-            return have
-        self.untagged(overlay, field, pointer)
-        return overlay.item.behind(have)
+        elif not overlay.item.is_in(have):
+            self.untagged(overlay, field, pointer)
+            return overlay.item.behind(have)
+        return have
 
     def containers(self, have: Items, overlay: Items, field: Field, pointer: str) -> Items:
         """A container list: `"*"` spread over the app's, and init containers put in their order."""

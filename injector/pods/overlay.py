@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import reduce
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -67,6 +68,11 @@ class Item(NamedTuple):
     def _enclosed(self, text: str) -> str:
         charge(1 + (len(text) >> 10))
         return f"{self.separator}{text}{self.separator}"
+
+
+def with_items(text: str, items: Iterable[Item]) -> str:
+    """The text with the items behind it, one after the other."""
+    return reduce(lambda text, item: item.behind(text), items, text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from injector.pods.context import Object, mapping, mapping_at
 from injector.pods.differences import without_fillings
 from injector.pods.fields import CONTAINER_LISTS, POD, Field
 from injector.pods.keyed_pointers import PointerIndex, escape, steps_of, steps_to
-from injector.pods.overlay import Item
+from injector.pods.overlay import Item, with_items
 from injector.pods.patch import WayBack, changes
 from injector.pods.shape import string_map
 from injector.settings import Settings
@@ -230,16 +230,9 @@ def _claim_items(
     for pointer, items in appended.items():
         made = [place for place in (pointer.rpartition("/")[0], pointer) if place in added]
         text = "" if made else replaced.get(pointer)
-        if type(text) is not str:
+        if type(text) is not str or with_items(text, items) != final.at(pointer):  # another template had replaced it
             continue
-        own = []
-        for item in items:
-            if not item.is_in(text):
-                own.append(item)
-                text = item.behind(text)
-        if text != final.at(pointer):  # another template had replaced it
-            continue
-        claimed[pointer] = tuple(own)
+        claimed[pointer] = tuple(items)
         replaced.pop(pointer, None)
         if made:
             added.remove(made[0])
