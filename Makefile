@@ -2,8 +2,8 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-# Six at a time, as most of the long tests wait for a cluster; in the order that tests/conftest.py gives them.
-TOGETHER := -n 6 --dist loadfile --no-loadscope-reorder
+# Five at a time, as most of the long tests wait for a cluster; in the order that tests/conftest.py gives them.
+TOGETHER := -n 5 --dist loadfile --no-loadscope-reorder
 PYTEST_ARGS ?= $(TOGETHER) -m "not programs and not node and not soak"
 # What runs after it has this environment's commands on PATH, and the real programs when its tests require them.
 WITH_PARTS := PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.parts
